@@ -318,3 +318,56 @@ fn run_reports_where_decisions_diverge() {
         stderr(&off).contains("session_generator.recorded_run: the decisions of this run are not recorded")
     );
 }
+
+/// Two subagents, each with a tool run after an answer of its own server.
+const TWO_SERVERS: &str = r#"
+local function worker(client)
+  return function(sub)
+    local answer = sub:request { client = client, user = "Begin.", output = { tokens = 10, exact = true } }
+    local run = sub:tool("sandbox", {})
+    sub:request {
+      client = client, user = { "Output: ", result_of(run) }, history = answer,
+      output = { tokens = 10, exact = true },
+    }
+  end
+end
+return {
+  seed = 3,
+  session_generator = { type = "lua", RECORDED agent = function(session)
+    session:parallel(session:spawn(worker("a")), session:spawn(worker("b")))
+  end },
+  tools = { sandbox = {
+    time = { type = "exponential", mean = 1 }, result_tokens = { type = "uniform", min = 10, max = 500 },
+  } },
+  traffic_scheduler = { type = "concurrent", target_concurrent_sessions = 1, rampup_seconds = 0 },
+  client = { api_base = "sim://default" },
+  clients = { a = { api_base = "sim://A" }, b = { api_base = "sim://B" } },
+  runtime = { max_sessions = 5 },
+}
+"#;
+
+#[test]
+fn tools_of_concurrent_subagents_do_not_depend_on_the_servers() {
+    let with = |recorded: &str, a: &str, b: &str| {
+        let scenario = TWO_SERVERS.replace("RECORDED", recorded);
+        scenario.replace("sim://A", a).replace("sim://B", b)
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (fast, slow) = ("sim://fast", "sim://slow");
+    let recorded = simulated(folder.path(), "one.lua", &with("", fast, slow), &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let more = format!("recorded_run = \"{}\",", path(&recorded));
+    let run = simulated(folder.path(), "two.lua", &with(&more, slow, fast), &[]);
+    let first_of = |run: &Path| -> Vec<Value> {
+        let requests = lines(run, "metrics/request_level_metrics.jsonl");
+        let ended = requests.iter().filter(|request| request["session_id"] == 0);
+        ended.map(|request| request["node_id"].clone()).collect()
+    };
+    assert_ne!(
+        first_of(&recorded),
+        first_of(&run),
+        "the answers come in another order"
+    );
+    let divergence = json(&run, "metrics/decision_divergence.json");
+    assert_eq!(divergence["identical"], 5, "{divergence}");
+}

@@ -7,7 +7,8 @@ use veeksha_model::{
     FailureReason, HeaderField, Message, Nanos, NodeId, REDACTED, Response, SessionId, ToolRunRecord,
 };
 use veeksha_ports::{
-    AgentSource, AgentStep, PluginFailure, PluginFailureKind, Workload, WorkloadFactory, WorkloadInfo,
+    AgentSource, AgentStep, PluginFailure, PluginFailureKind, ToolRunKeys, Workload, WorkloadFactory,
+    WorkloadInfo,
 };
 
 use crate::error::DecisionsError;
@@ -75,6 +76,7 @@ struct LiveReplay {
     known: HashSet<NodeId>,
     /// Ids of tool calls: recorded, and those of this run's answers.
     call_ids: HashMap<String, String>,
+    keys: ToolRunKeys,
 }
 
 impl LiveReplay {
@@ -107,6 +109,7 @@ impl LiveReplay {
             session.labels = added.labels;
             released.cancel.extend(step.cancel);
         }
+        self.keys.assign(&mut released.added);
         released.done = self.waiting.is_empty() && self.held.is_empty();
         released
     }
@@ -184,6 +187,7 @@ impl AgentSource for ReplayedAgents {
             held: Vec::new(),
             known: HashSet::new(),
             call_ids: HashMap::new(),
+            keys: ToolRunKeys::default(),
         };
         for place in steps {
             match place.after {

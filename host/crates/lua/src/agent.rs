@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use mlua::{Function, IntoLuaMulti, Lua, MultiValue, Table};
 use veeksha_model::{
-    FailureReason, KnownNodes, Nanos, NodeId, NodeKind, Response, SessionId, ToolRunRecord, check_session,
+    FailureReason, KnownNodes, Nanos, NodeId, Response, SessionId, ToolRunRecord, check_session,
 };
-use veeksha_ports::{AgentSource, AgentStep, PluginFailure, resolve_tool_results};
+use veeksha_ports::{AgentSource, AgentStep, PluginFailure, ToolRunKeys, resolve_tool_results};
 
 use crate::agent_turn::{AgentTurn, Ended};
 use crate::fault::LuaFault;
@@ -19,6 +19,7 @@ struct LiveAgent {
     session: SessionId,
     turn: AgentTurn,
     known: KnownNodes,
+    keys: ToolRunKeys,
 }
 
 /// An agent function in a separate virtual machine, with all its live sessions.
@@ -57,6 +58,7 @@ impl Agents {
             session,
             turn,
             known: KnownNodes::new(),
+            keys: ToolRunKeys::default(),
         };
         self.step(live)
     }
@@ -67,6 +69,7 @@ impl Agents {
             session,
             turn,
             mut known,
+            mut keys,
         } = live;
         *self.vm.turn.borrow_mut() = Some(turn);
         let ran = self.vm.call(|lua| self.run_ready(lua));
@@ -94,12 +97,18 @@ impl Agents {
         if done && added.nodes().next().is_none() && known.is_empty() {
             return Err(self.wrong("the agent ended without a request; a session has at least one"));
         }
+        keys.assign(&mut added);
         check_session(&added, &known)
             .map_err(|error| self.wrong(format!("the session cannot run: {error}")))?;
-        resolve_tool_results(session, &mut added, |run| known.get(&run)?.result_tokens());
+        resolve_tool_results(session, &mut added, |run| known.get(&run)?.result());
         known.extend(added.kinds());
         let step = AgentStep { added, cancel, done };
-        let live = LiveAgent { session, turn, known };
+        let live = LiveAgent {
+            session,
+            turn,
+            known,
+            keys,
+        };
         Ok(((!done).then_some(live), step))
     }
 
@@ -258,8 +267,9 @@ impl AgentSource for Agents {
     fn tool_ended(&mut self, session: SessionId, run: &ToolRunRecord) -> Result<AgentStep, PluginFailure> {
         let node = run.id.node;
         if let Some(live) = self.live.get_mut(&session) {
-            let tokens = run.result_tokens;
-            live.known.insert(node, NodeKind::EndedToolRun { tokens });
+            let kind = live.known.get_mut(&node);
+            kind.into_iter()
+                .for_each(|kind| kind.end_tool_run(run.result_tokens));
         }
         self.receive(session, node, |lua| response::tool_result(lua, run))
     }

@@ -416,6 +416,7 @@ impl AgentTurn {
                     result_tokens: None,
                     fails: None,
                     labels: label.into_iter().collect(),
+                    key: 0,
                 });
             }
         }

@@ -104,6 +104,7 @@ impl ToolRunDraft {
             result_tokens: self.result_tokens,
             fails: self.fails,
             labels: self.labels,
+            key: 0,
         }
     }
 }

@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 
 use veeksha_definitions::{CacheClass, CacheTokens};
-use veeksha_model::{Edge, EventInstants, NodeId, RequestId};
+use veeksha_model::{Edge, EventInstants, NodeId, RequestId, SUBAGENT_LABEL};
 
 use crate::requests::RequestTable;
 use crate::row::RequestRow;
 
 /// The label with the place of a subagent.
-const SUBAGENT_LABEL: &str = "subagent";
 
 /// The name of the requests without this label.
 const MAIN_AGENT: &str = "main";

@@ -264,7 +264,11 @@ impl<'a> Index<'a> {
     fn kind(&self, node: NodeId) -> Option<NodeKind> {
         match self.position(node) {
             Some(position) if position < self.requests.len() => Some(NodeKind::Request),
-            Some(_) => Some(NodeKind::ToolRun),
+            Some(position) => {
+                let run = position.checked_sub(self.requests.len());
+                let run = run.and_then(|run| self.tool_runs.get(run));
+                run.map(|run| NodeKind::ToolRun { key: run.key })
+            }
             None => self.known.get(&node).copied(),
         }
     }
@@ -343,13 +347,13 @@ impl<'a> Index<'a> {
                 None | Some(NodeKind::Request) => return Err(GraphError::NoToolRun { node, run }),
                 Some(NodeKind::EndedToolRun { .. }) => {}
                 // The tokens of a run of an earlier step are not known before its end.
-                Some(NodeKind::ToolRun)
+                Some(NodeKind::ToolRun { .. })
                     if self.position(run).is_some()
                         && (ends(&request.parents).any(|parent| parent == run)
                             || awaited
                                 .get_or_insert_with(|| self.awaited(&request.parents))
                                 .contains(&run)) => {}
-                Some(NodeKind::ToolRun) => return Err(GraphError::ResultNotAwaited { node, run }),
+                Some(NodeKind::ToolRun { .. }) => return Err(GraphError::ResultNotAwaited { node, run }),
             }
         }
         Ok(())

@@ -46,7 +46,7 @@ pub use response::{
     StampSource, TokenProbabilities, ToolCall, Usage,
 };
 pub use session::{
-    AnswerForm, Cancellation, DEFAULT_CLIENT, Label, Message, OutputSpec, Request, Role, Session, TIMER,
-    ToolChoice, ToolDefinitions, ToolRun,
+    AnswerForm, Cancellation, DEFAULT_CLIENT, Label, Message, OutputSpec, Request, Role, SUBAGENT_LABEL,
+    Session, TIMER, ToolChoice, ToolDefinitions, ToolRun,
 };
 pub use shortened::shortened;

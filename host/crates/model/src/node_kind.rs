@@ -10,20 +10,37 @@ pub enum NodeKind {
     /// A request to the model.
     Request,
     /// A tool call.
-    ToolRun,
+    ToolRun {
+        /// [`ToolRun::key`](crate::ToolRun::key).
+        key: u64,
+    },
     /// A tool call of an earlier step that has ended.
     EndedToolRun {
+        /// [`ToolRun::key`](crate::ToolRun::key).
+        key: u64,
         /// The tokens of its result.
         tokens: u32,
     },
 }
 
 impl NodeKind {
-    /// Returns the tokens of the result of a tool run that has ended.
-    pub fn result_tokens(self) -> Option<u32> {
+    /// Returns true for a tool run that has not ended.
+    pub fn is_open_tool_run(self) -> bool {
+        matches!(self, NodeKind::ToolRun { .. })
+    }
+
+    /// Ends a tool run with a result of so many tokens.
+    pub fn end_tool_run(&mut self, tokens: u32) {
+        if let NodeKind::ToolRun { key } = *self {
+            *self = NodeKind::EndedToolRun { key, tokens };
+        }
+    }
+
+    /// Returns the key of a tool run that has ended and the tokens of its result.
+    pub fn result(self) -> Option<(u64, u32)> {
         match self {
-            NodeKind::EndedToolRun { tokens } => Some(tokens),
-            NodeKind::Request | NodeKind::ToolRun => None,
+            NodeKind::EndedToolRun { key, tokens } => Some((key, tokens)),
+            NodeKind::Request | NodeKind::ToolRun { .. } => None,
         }
     }
 }

@@ -181,6 +181,9 @@ impl Request {
 /// that the call states.
 pub const TIMER: &str = "timer";
 
+/// The label with the place of the subagent that added a node: `1`, `2.1`.
+pub const SUBAGENT_LABEL: &str = "subagent";
+
 /// A node that is a tool call: it waits for a free server of its class, and then takes its service
 /// time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -199,6 +202,10 @@ pub struct ToolRun {
     pub fails: Option<bool>,
     /// Carried to the record.
     pub labels: Vec<Label>,
+    /// Names what the host decides of the run: the values drawn from the distributions of its
+    /// class, and the text of its result. Set by the host from the run's subagent and its position
+    /// there, since the numbers of nodes depend on the order of concurrent answers.
+    pub key: u64,
 }
 
 /// A session as a planned generator returns it: its whole graph.
@@ -239,7 +246,8 @@ impl Session {
             .requests
             .iter()
             .map(|request| (request.node, NodeKind::Request));
-        requests.chain(self.tool_runs.iter().map(|run| (run.node, NodeKind::ToolRun)))
+        let tool_run = |run: &ToolRun| (run.node, NodeKind::ToolRun { key: run.key });
+        requests.chain(self.tool_runs.iter().map(tool_run))
     }
 
     /// Adds the headers and the labels of the session to each of its requests.

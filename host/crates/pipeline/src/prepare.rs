@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veeksha_model::{Prepared, Request, Segment, Session, SessionId, ToolDefinitions};
-use veeksha_ports::{PluginFailure, PluginFailureKind};
+use veeksha_ports::{PluginFailure, PluginFailureKind, ToolRunKeys};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::NodePlan;
 
@@ -36,6 +36,7 @@ impl Preparer {
         mut session: Session,
     ) -> Result<Vec<NodePlan<Prepared>>, PluginFailure> {
         drop_unsent(&mut session.requests);
+        ToolRunKeys::default().assign(&mut session);
         self.nodes(id, name, session)
     }
 

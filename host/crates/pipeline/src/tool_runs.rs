@@ -1,12 +1,13 @@
 //! Tool runs of a workload: their class, service time, outcome and result.
 //!
-//! What a class draws is a function of (seed, session, node), so that a run is the same in virtual
-//! and in real time, and the text of its result can be made before it starts.
+//! What a class draws is a function of (seed, session, key of the run), so that a run is the same in
+//! virtual and in real time and with other answers, and the text of its result can be made before it
+//! starts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use veeksha_model::{HistoryMode, Label, MAX_SYNTHETIC_TOKENS, NodeId, Session, SessionId, TIMER, ToolRun};
+use veeksha_model::{HistoryMode, Label, MAX_SYNTHETIC_TOKENS, Session, SessionId, TIMER, ToolRun};
 use veeksha_ports::resolve_tool_results;
 use veeksha_scheduler::{NodePlan, NodeWork, ToolClass, ToolRunPlan};
 use veeksha_stats::{DrawnQuantity, RandomStream};
@@ -82,9 +83,11 @@ impl ToolSpecs {
     pub(crate) fn take<P>(&self, id: SessionId, session: &mut Session) -> Result<Vec<NodePlan<P>>, String> {
         let runs = std::mem::take(&mut session.tool_runs);
         let session_labels = &session.labels;
+        let mut results = HashMap::new();
         let plan = |run: ToolRun| {
             let node = run.node;
             let plan = self.plan(id, &run, session_labels)?;
+            results.insert(node, (run.key, plan.result_tokens));
             Ok(NodePlan {
                 node,
                 parents: run.parents,
@@ -98,11 +101,6 @@ impl ToolSpecs {
             })
         };
         let nodes: Vec<NodePlan<P>> = runs.into_iter().map(plan).collect::<Result<_, String>>()?;
-        let results = nodes.iter().filter_map(|node| match &node.work {
-            NodeWork::ToolRun(plan) => Some((node.node, plan.result_tokens)),
-            NodeWork::Request(_) => None,
-        });
-        let results: HashMap<NodeId, u32> = results.collect();
         if !results.is_empty() {
             resolve_tool_results(id, session, |run| results.get(&run).copied());
         }
@@ -118,8 +116,8 @@ impl ToolSpecs {
         else {
             return Err(self.unknown(run));
         };
-        let stream = format!("tool {}", run.node);
-        let mut draws = RandomStream::new(self.seed, session.0, &stream).draws();
+        let stream = |name: &str| RandomStream::new(self.seed ^ run.key, session.0, name);
+        let mut draws = stream("tool").draws();
         // Drawn in any case, so that what a run states does not change its other values.
         let drawn = draws.unit() < spec.failure_rate;
         let fails = run.fails.unwrap_or(drawn);
@@ -131,7 +129,7 @@ impl ToolSpecs {
             (seconds * 1e9).round() as u64
         });
         // A separate stream: whether a run states its service time does not change its result.
-        let mut draws = RandomStream::new(self.seed, session.0, &format!("tool result {}", run.node)).draws();
+        let mut draws = stream("tool result").draws();
         let result_tokens = run.result_tokens.unwrap_or_else(|| {
             let tokens = spec.result_tokens.draw(&mut draws);
             tokens.round().clamp(0.0, f64::from(MAX_SYNTHETIC_TOKENS)) as u32

@@ -32,6 +32,6 @@ pub use measure::{
 };
 pub use plugin_failure::{PluginFailure, PluginFailureKind, PluginFrame};
 pub use purity::check_purity;
-pub use tool_results::{resolve_tool_results, tool_result_text};
+pub use tool_results::{ToolRunKeys, resolve_tool_results, tool_result_text};
 pub use transport::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Sinks, Timings, Transport};
 pub use workload::{AgentSource, AgentStep, SessionSource, Workload, WorkloadFactory, WorkloadInfo};

@@ -156,7 +156,7 @@ impl SampledAgent {
         } else {
             let completed_at = self.steps.len() as u64 * 1_000_000_000;
             self.open.pop_front().map(|(node, kind)| {
-                if kind == NodeKind::ToolRun {
+                if kind.is_open_tool_run() {
                     return source.tool_ended(self.session, &tool_run(self.session, node, completed_at));
                 }
                 let response = Response {

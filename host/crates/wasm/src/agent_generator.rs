@@ -4,10 +4,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use veeksha_model::{
-    FailureReason, KnownNodes, Nanos, NodeId, NodeKind, Response, Session, SessionId, ToolRunRecord,
-};
-use veeksha_ports::{AgentSource, AgentStep, Guarantees, PluginFailure, resolve_tool_results};
+use veeksha_model::{FailureReason, KnownNodes, Nanos, NodeId, Response, Session, SessionId, ToolRunRecord};
+use veeksha_ports::{AgentSource, AgentStep, Guarantees, PluginFailure, ToolRunKeys, resolve_tool_results};
 use wasmtime::component::ResourceAny;
 
 use crate::agent_history::{AgentHistory, AgentInput};
@@ -42,6 +40,7 @@ struct GuestAgent {
     session: Session,
     /// Every node that it has requested.
     known: KnownNodes,
+    keys: ToolRunKeys,
     history: AgentHistory,
     /// True if it adds no more nodes.
     done: bool,
@@ -232,6 +231,7 @@ impl WasmAgents {
                 ..Session::default()
             },
             known: KnownNodes::new(),
+            keys: ToolRunKeys::default(),
             history: AgentHistory::new(),
             done: false,
             inputs: 0,
@@ -260,9 +260,10 @@ impl GuestAgent {
             tool_runs: convert::tool_runs(step.tool_runs),
             ..self.session.clone()
         };
+        self.keys.assign(&mut added);
         validate::step(&added, &self.known)?;
         let cancel: Vec<NodeId> = step.cancel.into_iter().map(NodeId).collect();
-        resolve_tool_results(self.id, &mut added, |run| self.known.get(&run)?.result_tokens());
+        resolve_tool_results(self.id, &mut added, |run| self.known.get(&run)?.result());
         self.known.extend(added.kinds());
         validate::cancelled(&cancel, &self.known)?;
         self.done = step.done;
@@ -330,7 +331,8 @@ impl AgentSource for WasmAgents {
         completed_at: Nanos,
     ) -> Result<AgentStep, PluginFailure> {
         let agent = self.live.get(&session);
-        let is_tool_run = agent.is_some_and(|agent| agent.known.get(&node) == Some(&NodeKind::ToolRun));
+        let is_tool_run =
+            agent.is_some_and(|agent| agent.known.get(&node).is_some_and(|kind| kind.is_open_tool_run()));
         let input = if is_tool_run {
             AgentInput::ToolEnded(convert::cancelled_tool_run(node, completed_at))
         } else {
@@ -350,8 +352,9 @@ impl AgentSource for WasmAgents {
 
     fn tool_ended(&mut self, session: SessionId, run: &ToolRunRecord) -> Result<AgentStep, PluginFailure> {
         if let Some(agent) = self.live.get_mut(&session) {
-            let tokens = run.result_tokens;
-            agent.known.insert(run.id.node, NodeKind::EndedToolRun { tokens });
+            let kind = agent.known.get_mut(&run.id.node);
+            kind.into_iter()
+                .for_each(|kind| kind.end_tool_run(run.result_tokens));
         }
         self.step(session, AgentInput::ToolEnded(convert::tool_result(run)))
     }

@@ -38,6 +38,7 @@ pub(crate) fn tool_runs(runs: Vec<wit::ToolRun>) -> Vec<ToolRun> {
         result_tokens: run.result_tokens,
         fails: run.fails,
         labels: run.labels,
+        key: 0,
     };
     runs.into_iter().map(tool_run).collect()
 }

@@ -424,6 +424,7 @@ impl From<ToolRunEntry<'_>> for ToolRun {
             result_tokens: line.result_tokens,
             fails: line.fails,
             labels: pairs(line.labels),
+            key: 0,
         }
     }
 }

@@ -185,7 +185,7 @@ prop_compose! {
         fails in option::of(any::<bool>()),
         labels in pairs(),
     ) -> ToolRun {
-        ToolRun { node: NodeId(node), parents, class, service_time, result_tokens, fails, labels }
+        ToolRun { node: NodeId(node), parents, class, service_time, result_tokens, fails, labels, key: 0 }
     }
 }
 

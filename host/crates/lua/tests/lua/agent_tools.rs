@@ -56,8 +56,10 @@ fn a_tool_run_returns_its_result() {
     .agents(1);
     agents.start(S).unwrap();
     let step = go(&mut *agents, 1);
+    let keys = [step.added.tool_runs[0].key];
     let expected = ToolRun {
         fails: None,
+        key: keys[0],
         node: node(2),
         parents: vec![ended(1, 30 * MS)],
         class: "sandbox".into(),
@@ -71,11 +73,13 @@ fn a_tool_run_returns_its_result() {
     );
     let step = ran(&mut *agents, 2, false).unwrap();
     assert_eq!(step.added.tool_runs[0].parents, [ended(2, 5 * MS)]);
+    let keys = [keys[0], step.added.tool_runs[0].key];
     let step = ran(&mut *agents, 3, true).unwrap();
     let request = &step.added.requests[0];
     assert_eq!((request.node, parents(request)), (node(4), vec![1, 2, 3]));
-    let text = |run| tool_result_text(S, node(run), 17);
-    let content = [Segment::Text("found ".into()), text(2), text(3)];
+    let text = |key| tool_result_text(S, key, 17);
+    assert_ne!(text(keys[0]), text(keys[1]));
+    let content = [Segment::Text("found ".into()), text(keys[0]), text(keys[1])];
     assert_eq!(request.messages[0].content, content);
     assert!(go(&mut *agents, 4).done);
 }
@@ -141,10 +145,7 @@ fn timer(number: u32, edge: Edge) -> ToolRun {
         node: node(number),
         parents: vec![edge],
         class: TIMER.into(),
-        service_time: None,
-        result_tokens: None,
-        fails: None,
-        labels: Vec::new(),
+        ..ToolRun::default()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veeksha_model::{Request, Session, SessionId};
-use veeksha_ports::{PluginFailure, PluginFailureKind, Workload};
+use veeksha_ports::{PluginFailure, PluginFailureKind, ToolRunKeys, Workload};
 use veeksha_prompt::Materializer;
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
 
@@ -99,6 +99,7 @@ impl SimulatedSource<'_> {
             let arrives_at = match kind {
                 SessionKind::Planned => {
                     drop_unsent(&mut session.requests);
+                    ToolRunKeys::default().assign(&mut session);
                     self.timing.arrival(&self.plugin, id, &session)?
                 }
                 SessionKind::Reactive => None,

@@ -262,6 +262,7 @@ fn timer(node: u32, after: Option<u32>) -> AgentStep {
         result_tokens: None,
         fails: None,
         labels: Vec::new(),
+        key: 0,
     };
     AgentStep {
         added: Session {
