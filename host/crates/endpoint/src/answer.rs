@@ -230,7 +230,8 @@ impl Answer {
         place.is_some_and(|place| !self.response.tool_calls[place].arguments.is_empty())
     }
 
-    /// Appends the log-probability of a token; `None` for the first one of a prompt. `best` is the
+    /// Appends the log-probability of a token; `None` if the server sent none that can be used, as
+    /// for the first one of a prompt. `best` is the
     /// highest one of the alternatives that the server sent.
     pub(crate) fn log_probability(&mut self, logarithm: Option<f64>, best: Option<f64>) {
         self.event.more = true;

@@ -2,7 +2,8 @@
 //! completions.
 //!
 //! Most requests do not ask for any, and servers disagree on the values of members that are empty,
-//! so a value of another form is ignored and never fails an answer.
+//! so a member of another form is ignored. An entry of another form keeps its place without a value,
+//! so that the others belong to their tokens.
 
 use std::collections::HashMap;
 
@@ -56,10 +57,7 @@ pub(super) fn read(logprobs: &RawValue, answer: &mut Answer) -> Vec<String> {
     for logarithm in wire.token_logprobs.0.into_iter().flatten() {
         let best = alternatives.next().and_then(|best| best.0);
         let best = best.and_then(|best| highest(best.into_values()));
-        // The first token of a prompt has no value but a place.
-        if logarithm.0.is_some() || answer.has_echo() {
-            answer.log_probability(logarithm.0, best);
-        }
+        answer.log_probability(logarithm.0, best);
     }
     let tokens = wire.tokens.0.into_iter().flatten();
     tokens.map(|token| token.0.unwrap_or_default()).collect()
@@ -71,13 +69,12 @@ pub(super) fn read_tokens(logprobs: &RawValue, answer: &mut Answer) {
 }
 
 fn add_tokens(tokens: TokensWire, answer: &mut Answer) {
-    for token in tokens.into_iter().filter_map(|token| token.0) {
+    for token in tokens {
+        let token = token.0.unwrap_or_default();
         let alternatives = token.top_logprobs.0.into_iter().flatten();
         let alternatives = alternatives.filter_map(|alternative| alternative.0);
         let best = highest(alternatives.map(|alternative| alternative.logprob));
-        if token.logprob.0.is_some() {
-            answer.log_probability(token.logprob.0, best);
-        }
+        answer.log_probability(token.logprob.0, best);
     }
 }
 
