@@ -194,6 +194,12 @@ impl<P> Scheduler<P> {
         self.sessions.len()
     }
 
+    /// Returns the number of cancellations whose instants are known and that have not been carried
+    /// out: at most one for each node of a session whose state is kept.
+    pub fn pending_cancellations(&self) -> usize {
+        self.cancellations.len()
+    }
+
     fn take(&mut self, now: Nanos, input: SchedulerInput<P>, actions: &mut Vec<Action<P>>) {
         match input {
             SchedulerInput::Session(plan) => self.deliver(now, plan),
@@ -306,9 +312,6 @@ impl<P> Scheduler<P> {
         self.in_flight -= 1;
         self.measured_in_flight -= usize::from(ended.measured);
         self.requests.ended(at, ended.prefilling);
-        if let Some(cancel_at) = ended.cancel_at {
-            self.cancellations.remove(&(cancel_at, id, node));
-        }
         if self.phase == RunPhase::Stopping {
             if answer.is_err() {
                 session.lost();
@@ -532,6 +535,7 @@ impl<P> Scheduler<P> {
             self.settle(id, now, actions);
         }
         self.tools.clear();
+        self.cancellations.clear();
         if missed > 0 {
             actions.push(Action::ArrivalsMissed {
                 sessions: missed,

@@ -43,6 +43,9 @@ pub(crate) struct SessionState<P> {
     outcome: SessionEnd,
     /// Cancellations whose instants became known since the scheduler last took them.
     cancellations: Vec<(Nanos, NodeId)>,
+    /// Cancellations that the scheduler has taken and that came to nothing since: the node ended
+    /// or was cancelled before.
+    obsolete: Vec<(Nanos, NodeId)>,
     /// Nodes to cancel when the session starts.
     pub(crate) cancelled_at_start: Vec<NodeId>,
 }
@@ -170,8 +173,6 @@ pub(crate) struct DispatchData<P> {
 pub(crate) struct EndedRequest {
     pub(crate) measured: bool,
     pub(crate) prefilling: bool,
-    /// The instant at which it would have been cancelled.
-    pub(crate) cancel_at: Option<Nanos>,
 }
 
 /// The result of cancelling a node.
@@ -251,6 +252,7 @@ impl<P> SessionState<P> {
             agent,
             outcome: SessionEnd::Completed,
             cancellations: Vec::new(),
+            obsolete: Vec::new(),
             cancelled_at_start: Vec::new(),
         }
     }
@@ -522,7 +524,8 @@ impl<P> SessionState<P> {
         at: Nanos,
         response: Option<Arc<Response>>,
     ) -> Option<EndedRequest> {
-        let node = self.nodes.get_mut(&node)?;
+        let id = node;
+        let node = self.nodes.get_mut(&id)?;
         let (
             NodeState::InFlight {
                 measured,
@@ -539,7 +542,6 @@ impl<P> SessionState<P> {
         let ended = EndedRequest {
             measured: *measured,
             prefilling: first_chunk.is_none(),
-            cancel_at: node.cancel_at.take(),
         };
         let events = EventInstants {
             dispatched: *dispatched,
@@ -551,6 +553,7 @@ impl<P> SessionState<P> {
         let turn = response.filter(|response| !response.cancelled || response.output_tokens > 0);
         let conversation = std::mem::take(before).with(payload.clone(), turn, node.recorded_answer.take());
         node.state = NodeState::Complete { events, conversation };
+        self.obsolete.extend(node.cancel_at.take().map(|at| (at, id)));
         self.in_flight -= 1;
         self.latest = self.latest.max(at);
         if failed {

@@ -68,6 +68,9 @@ impl<P> Scheduler<P> {
         let Some(session) = self.sessions.get_mut(&id) else {
             return;
         };
+        for (at, node) in session.take_obsolete() {
+            self.cancellations.remove(&(at, id, node));
+        }
         for (node, at, before) in session.take_cancellations() {
             if let Some(before) = before {
                 self.cancellations.remove(&(before, id, node));

@@ -44,7 +44,7 @@ impl<P> SessionState<P> {
         let Some(node) = self.nodes.get_mut(&id) else {
             return CancelledNode::Unchanged;
         };
-        node.cancel_at = None;
+        self.obsolete.extend(node.cancel_at.take().map(|at| (at, id)));
         let cancelled = match &mut node.state {
             NodeState::InFlight { cancelled, .. } => {
                 return if std::mem::replace(cancelled, true) {
@@ -134,6 +134,11 @@ impl<P> SessionState<P> {
             .extend(cancels.map(|edge| (at.saturating_add(edge.delay), edge.child)));
     }
 
+    /// Takes the cancellations that will not be carried out any more.
+    pub(crate) fn take_obsolete(&mut self) -> Vec<(Nanos, NodeId)> {
+        std::mem::take(&mut self.obsolete)
+    }
+
     /// Takes the nodes whose cancellation is now known, earlier than before, or possible now, with
     /// the new instant and the former one.
     pub(crate) fn take_cancellations(&mut self) -> Vec<(NodeId, Nanos, Option<Nanos>)> {
@@ -142,7 +147,12 @@ impl<P> SessionState<P> {
             let Some(node) = self.nodes.get_mut(&id) else {
                 continue;
             };
-            let ended = matches!(node.state, NodeState::Complete { .. } | NodeState::Withdrawn);
+            let ended = matches!(
+                node.state,
+                NodeState::Complete { .. }
+                    | NodeState::Withdrawn
+                    | NodeState::InFlight { cancelled: true, .. }
+            );
             if !ended && node.cancel_at.is_none_or(|known| at < known) {
                 changed.push((id, at, node.cancel_at.replace(at)));
             }

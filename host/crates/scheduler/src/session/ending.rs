@@ -84,6 +84,8 @@ impl<P> SessionState<P> {
                     actions.push(dropped(id, run, due_at, reason, at));
                 }
             }
+            self.obsolete
+                .extend(node.cancel_at.take().map(|at| (at, id.node)));
             node.state = NodeState::Withdrawn;
             if node.cancelled_at.is_some() {
                 cancelled.push(id.node);
@@ -126,7 +128,7 @@ impl<P> SessionState<P> {
         }
     }
 
-    /// A request was lost because the run ended.
+    /// A node was lost because the run ended.
     pub(crate) fn lost(&mut self) {
         self.worsen(SessionEnd::Incomplete);
     }

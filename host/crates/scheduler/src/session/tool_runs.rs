@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use veeksha_events::{DroppedToolRun, NeverSentReason, SessionEnd, ToolDropReason};
+use veeksha_events::{DroppedToolRun, NeverSentReason, ToolDropReason};
 use veeksha_model::{Nanos, NodeId, RequestId, ToolRunRecord};
 
 use super::{NodeState, SessionState};
@@ -60,7 +60,7 @@ impl<P> SessionState<P> {
             session: self.id,
             node,
         };
-        let node = self.nodes.get_mut(&node)?;
+        let node = self.nodes.get_mut(&id.node)?;
         let (
             NodeState::InTool {
                 measured,
@@ -89,6 +89,8 @@ impl<P> SessionState<P> {
             events: record.events(),
             conversation: ConversationHistory::new(),
         };
+        self.obsolete
+            .extend(node.cancel_at.take().map(|at| (at, id.node)));
         self.in_flight -= 1;
         self.latest = self.latest.max(at);
         let was_awaited = record.measured && run.is_drained();
@@ -100,6 +102,7 @@ impl<P> SessionState<P> {
         if self.tool_runs == 0 {
             return;
         }
+        let mut lost = false;
         for (id, node) in &mut self.nodes {
             let (
                 NodeState::InTool {
@@ -122,7 +125,10 @@ impl<P> SessionState<P> {
             actions.push(dropped(id, run, Some(*ready_at), reason, at));
             node.state = NodeState::Withdrawn;
             self.in_flight -= 1;
-            self.outcome = self.outcome.max(SessionEnd::Incomplete);
+            lost = true;
+        }
+        if lost {
+            self.lost();
         }
     }
 }
