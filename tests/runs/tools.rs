@@ -130,6 +130,41 @@ fn tool_runs_queue_in_real_time() {
     check(&run, 6);
 }
 
+/// At most 40 calls at once find 1,000 servers, or any number of them: none waits, although in real
+/// time calls are known only after their answers are decoded and the agent has made its step.
+#[test]
+fn no_tool_run_waits_while_servers_are_free() {
+    let text = |servers: &str| {
+        format!(
+            r#"
+local function agent(session)
+  local last
+  for k = 1, 10 do
+    last = session:request {{ user = "x", output = 2, after = last }}
+    last = session:tool("sandbox", {{}})
+  end
+end
+return {{
+  session_generator = {{ type = "lua", agent = agent }},
+  tools = {{ sandbox = {{ {servers} time = {{ type = "uniform", min = 0.002, max = 0.01 }} }} }},
+  traffic_scheduler = {{ type = "concurrent", target_concurrent_sessions = 40, rampup_seconds = 0 }},
+  client = {{ api_base = "sim://fast" }},
+  runtime = {{ max_sessions = 80 }},
+}}
+"#
+        )
+    };
+    for servers in ["servers = 1000,", ""] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let run = real(folder.path(), "tools.lua", &text(servers), 0);
+        let runs = tool_runs(&run);
+        assert_eq!(runs.len(), 800);
+        for run in runs {
+            assert_eq!(number(&run, "started_at"), number(&run, "ready_at"), "{run}");
+        }
+    }
+}
+
 /// Each shard would have all servers.
 #[test]
 fn shards_with_tools_are_refused() {

@@ -1,10 +1,20 @@
 //! Tool classes: calls that wait for a free server, and then take their service time.
 //!
-//! Instants are exact: a call starts when a server became free, however late the scheduler is
-//! called. Waiting times are therefore the same in virtual and in real time.
+//! Instants are exact, however late the scheduler is called or learns of a call. A call starts at
+//! the latest of the instant at which it is ready, the instant at which the first server is free,
+//! and the end of the spacing after the last start; it takes the server that was freed last by
+//! then. A server is never given a call that starts before its former one has ended, so that the
+//! number of calls in service never exceeds that of the servers.
+//!
+//! In virtual time each call is known at its ready instant, so calls start in the order of these
+//! instants. In real time the scheduler learns of a call later: the answer has to be decoded, and
+//! the agent to make its step. Such a call starts at its ready instant all the same if a server was
+//! free then and has not been taken since. It waits only if calls that became known before it have
+//! taken all servers beyond its ready instant, or have started within the spacing. Starts that were
+//! decided are not changed.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
 
 use veeksha_model::{Nanos, NodeId, RequestId, SessionId};
 
@@ -39,7 +49,7 @@ pub(crate) enum ToolEvent {
     Ended { id: RequestId, at: Nanos },
 }
 
-type EndKey = (Nanos, SessionId, NodeId, usize);
+type EndKey = (Nanos, SessionId, NodeId);
 
 /// All classes, with the calls that wait and those that run.
 #[derive(Clone, Debug)]
@@ -51,31 +61,74 @@ pub(crate) struct Tools {
 #[derive(Clone, Debug)]
 struct ToolPool {
     class: ToolClass,
-    /// First come, first served. The first one is never a dropped one.
-    waiting: VecDeque<ToolCallEntry>,
-    /// Dropped calls, which stay in `waiting` until they come to its front: dropping one costs
-    /// constant time on average, however many wait.
+    /// The calls that wait, by their ready instants and ids. The first one is never a dropped one.
+    waiting: BinaryHeap<Reverse<WaitingKey>>,
+    /// Dropped calls, which stay in `waiting` until they are the first one: dropping one costs
+    /// logarithmic time on average, however many wait.
     dropped: HashSet<RequestId>,
-    busy: u32,
-    /// The instants since which servers have been idle, in order: the one that was used last is
-    /// taken first, so that the others may cool down.
-    idle: Vec<Nanos>,
-    /// The instant of its last start or end. A call that is reported late does not start before it,
-    /// where its server might have been taken.
-    latest: Nanos,
+    servers: ServerPool,
     /// The earliest start of the next call, by the spacing.
     next_start: Nanos,
+}
+
+/// Ready instant, id and service time.
+type WaitingKey = (Nanos, SessionId, NodeId, Nanos);
+
+/// The servers of a class, each with the instant since which it is or will be idle.
+#[derive(Clone, Debug)]
+struct ServerPool {
+    /// The number of servers with each instant, of those that have had a call.
+    idle_since: BTreeMap<Nanos, u32>,
+    /// Servers that have not had a call; `None`: any number.
+    unused: Option<u32>,
+}
+
+impl ServerPool {
+    /// The earliest instant at which a server is free; `None` if there is none.
+    fn first_free(&self) -> Option<Nanos> {
+        if self.unused == Some(0) {
+            self.idle_since.first_key_value().map(|(since, _)| *since)
+        } else {
+            Some(0)
+        }
+    }
+
+    /// Takes the server that was freed last by `at`, and returns the instant since which it was
+    /// idle; `None` for one that has not had a call. There must be a free one.
+    ///
+    /// No other one can be warm if this one is cold. It is also the best choice for calls that
+    /// become known late: servers that were freed earlier can start them earlier.
+    fn take(&mut self, at: Nanos) -> Option<Nanos> {
+        if let Some((since, count)) = self.idle_since.range_mut(..=at).next_back() {
+            let since = *since;
+            *count -= 1;
+            if *count == 0 {
+                self.idle_since.remove(&since);
+            }
+            return Some(since);
+        }
+        if let Some(unused) = &mut self.unused {
+            *unused = unused.saturating_sub(1);
+        }
+        None
+    }
+
+    /// Notes that a server that was taken is idle from `at` on.
+    fn release(&mut self, at: Nanos) {
+        *self.idle_since.entry(at).or_default() += 1;
+    }
 }
 
 impl Tools {
     pub(crate) fn new(classes: &[ToolClass]) -> Self {
         let pool = |class: &ToolClass| ToolPool {
             class: class.clone(),
-            waiting: VecDeque::new(),
+            waiting: BinaryHeap::new(),
             dropped: HashSet::new(),
-            busy: 0,
-            idle: Vec::new(),
-            latest: 0,
+            servers: ServerPool {
+                idle_since: BTreeMap::new(),
+                unused: class.servers,
+            },
             next_start: 0,
         };
         Tools {
@@ -87,7 +140,9 @@ impl Tools {
     /// A call of a class joins its queue; a class that does not exist takes none.
     pub(crate) fn enter(&mut self, class: usize, call: ToolCallEntry) {
         if let Some(pool) = self.pools.get_mut(class) {
-            pool.waiting.push_back(call);
+            let RequestId { session, node } = call.id;
+            pool.waiting
+                .push(Reverse((call.ready, session, node, call.service)));
         }
     }
 
@@ -103,23 +158,17 @@ impl Tools {
     /// instant, so that its server is free for it.
     pub(crate) fn step(&mut self, now: Nanos) -> Option<ToolEvent> {
         let at = self.next().filter(|at| *at <= now)?;
-        if let Some(Reverse((end, session, node, pool))) = self.running.peek().copied()
+        if let Some(Reverse((end, session, node))) = self.running.peek().copied()
             && end <= at
         {
             self.running.pop();
-            self.pools[pool].release(end);
             let id = RequestId { session, node };
             return Some(ToolEvent::Ended { id, at: end });
         }
         let index = self.pools.iter().position(|pool| pool.next_start() == Some(at))?;
-        let (call, is_cold, end) = self.pools[index].start(at)?;
-        let RequestId { session, node } = call.id;
-        self.running.push(Reverse((end, session, node, index)));
-        Some(ToolEvent::Started {
-            id: call.id,
-            at,
-            is_cold,
-        })
+        let (id, is_cold, end) = self.pools[index].start(at)?;
+        self.running.push(Reverse((end, id.session, id.node)));
+        Some(ToolEvent::Started { id, at, is_cold })
     }
 
     /// Drops a call of a class that waits; no other call may have its id.
@@ -141,54 +190,59 @@ impl Tools {
 }
 
 impl ToolPool {
-    fn is_full(&self) -> bool {
-        self.class.servers.is_some_and(|servers| self.busy >= servers)
-    }
-
-    /// The start of the next call, if one waits for nothing but time.
+    /// The start of the first call that waits.
     fn next_start(&self) -> Option<Nanos> {
-        let call = self.waiting.front().filter(|_| !self.is_full())?;
-        let free = self.class.servers.map_or(0, |_| self.latest);
-        Some(call.ready.max(free).max(self.next_start))
+        let Reverse((ready, ..)) = self.waiting.peek()?;
+        let free = self.servers.first_free()?;
+        Some((*ready).max(free).max(self.next_start))
     }
 
-    fn start(&mut self, at: Nanos) -> Option<(ToolCallEntry, bool, Nanos)> {
-        let call = self.waiting.pop_front()?;
+    /// Starts the first call; returns its id, whether its server was cold, and its end.
+    fn start(&mut self, at: Nanos) -> Option<(RequestId, bool, Nanos)> {
+        let Reverse((_, session, node, service)) = self.waiting.pop()?;
         self.skip_dropped();
-        let warm = self.idle.pop().is_some_and(|since| {
+        if self.class.spacing > 0 {
+            self.next_start = at.saturating_add(self.class.spacing);
+        }
+        let idle_since = if self.tracks_servers() {
+            self.servers.take(at)
+        } else {
+            None
+        };
+        let is_warm = idle_since.is_some_and(|since| {
             self.class
                 .keep_warm
                 .is_none_or(|keep| at.saturating_sub(since) <= keep)
         });
-        self.busy += 1;
-        self.latest = at;
-        self.next_start = at.saturating_add(self.class.spacing);
-        let is_cold = !warm && self.class.cold_start > 0;
-        let start_up = if warm { 0 } else { self.class.cold_start };
-        let end = at.saturating_add(start_up).saturating_add(call.service);
-        Some((call, is_cold, end))
+        let start_up = if is_warm { 0 } else { self.class.cold_start };
+        let end = at.saturating_add(start_up).saturating_add(service);
+        if self.tracks_servers() {
+            self.servers.release(end);
+        }
+        Some((RequestId { session, node }, start_up > 0, end))
+    }
+
+    /// Returns true if a call depends on the servers that others have taken.
+    fn tracks_servers(&self) -> bool {
+        self.class.servers.is_some() || self.class.cold_start > 0
     }
 
     fn skip_dropped(&mut self) {
-        while let Some(call) = self.waiting.front()
-            && self.dropped.remove(&call.id)
+        while let Some(Reverse((_, session, node, _))) = self.waiting.peek()
+            && self.dropped.remove(&RequestId {
+                session: *session,
+                node: *node,
+            })
         {
-            self.waiting.pop_front();
-        }
-    }
-
-    fn release(&mut self, at: Nanos) {
-        self.latest = at;
-        self.busy -= 1;
-        // Only the time of a start-up depends on which server takes a call.
-        if self.class.cold_start > 0 {
-            self.idle.push(at);
+            self.waiting.pop();
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn call(node: u32, ready: Nanos, service: Nanos) -> ToolCallEntry {
@@ -332,5 +386,175 @@ mod tests {
         tools.drop_call(7, id(3));
         tools.enter(7, call(2, 1, 10));
         assert_eq!(tools.next(), None, "there is no class 7");
+    }
+
+    /// Servers of which none was taken beyond the ready instant of a call start it then, whatever
+    /// else started or ended in the meantime.
+    #[test]
+    fn late_calls_start_where_a_server_was_free() {
+        let class = ToolClass {
+            servers: Some(2),
+            ..ToolClass::default()
+        };
+        for class in [class, ToolClass::default()] {
+            let mut tools = Tools::new(&[class]);
+            let mut starts_by = |known: Nanos, call: ToolCallEntry| {
+                while tools.step(known).is_some() {}
+                tools.enter(0, call);
+                let events: Vec<_> = std::iter::from_fn(|| tools.step(known)).collect();
+                starts(&events)
+            };
+            assert_eq!(starts_by(100, call(0, 90, 3)), [(0, 90, false)]);
+            assert_eq!(starts_by(200, call(1, 20, 9)), [(1, 20, false)]);
+            assert_eq!(starts_by(200, call(2, 50, 500)), [(2, 50, false)]);
+            assert_eq!(starts_by(200, call(3, 110, 9)), [(3, 110, false)]);
+        }
+    }
+
+    /// The earliest call is served first, also if it became known last.
+    #[test]
+    fn waiting_calls_are_served_in_the_order_of_their_ready_instants() {
+        let class = ToolClass {
+            servers: Some(1),
+            ..ToolClass::default()
+        };
+        let mut tools = Tools::new(&[class]);
+        tools.enter(0, call(0, 0, 100));
+        assert!(tools.step(0).is_some());
+        for (node, ready) in [(3, 30), (2, 20), (5, 20), (4, 10)] {
+            tools.enter(0, call(node, ready, 1));
+        }
+        let events: Vec<_> = std::iter::from_fn(|| tools.step(1_000)).collect();
+        let expected = [(4, 100, false), (2, 101, false), (5, 102, false), (3, 103, false)];
+        assert_eq!(starts(&events), expected);
+    }
+
+    /// A call that became known late finds the server as it was at its ready instant.
+    #[test]
+    fn late_calls_find_servers_warm_that_were_so() {
+        let class = ToolClass {
+            servers: Some(3),
+            cold_start: 10,
+            keep_warm: Some(20),
+            spacing: 0,
+        };
+        let mut tools = Tools::new(&[class]);
+        let mut start = |entry: ToolCallEntry| {
+            tools.enter(0, entry);
+            let events: Vec<_> = std::iter::from_fn(|| tools.step(1_000)).collect();
+            starts(&events)
+        };
+        // Idle from 15 on, and another one from 25 on.
+        assert_eq!(start(call(0, 0, 5)), [(0, 0, true)]);
+        assert_eq!(start(call(1, 10, 5)), [(1, 10, true)]);
+        assert_eq!(start(call(2, 20, 1)), [(2, 20, false)], "on the first one");
+        assert_eq!(start(call(3, 60, 1)), [(3, 60, true)], "both are cold");
+        assert_eq!(start(call(4, 22, 1)), [(4, 22, false)], "the first one again");
+    }
+
+    /// A call with the instant at which it becomes known.
+    fn late_calls(late: u64) -> impl Strategy<Value = Vec<(Nanos, ToolCallEntry)>> {
+        let call = (0u64..300, 0u64..40, 0..=late);
+        proptest::collection::vec(call, 0..40).prop_map(|calls| {
+            let calls = calls.into_iter().enumerate();
+            let mut calls: Vec<_> = calls
+                .map(|(node, (ready, service, late))| (ready + late, self::call(node as u32, ready, service)))
+                .collect();
+            calls.sort_by_key(|(known, call)| (*known, call.ready, call.id.node));
+            calls
+        })
+    }
+
+    /// Enters calls when they become known; returns (node, start, end) in the order of the
+    /// decisions, and for each the calls that waited then.
+    fn decide(class: &ToolClass, calls: &[(Nanos, ToolCallEntry)]) -> Vec<((u32, Nanos, Nanos), Vec<u32>)> {
+        let mut tools = Tools::new(std::slice::from_ref(class));
+        let mut waiting: Vec<u32> = Vec::new();
+        let mut decided: Vec<((u32, Nanos, Nanos), Vec<u32>)> = Vec::new();
+        let mut next = calls.iter().peekable();
+        loop {
+            let until = next
+                .peek()
+                .map_or(Nanos::MAX, |(known, _)| *known - u64::from(*known > 0));
+            while let Some(event) = tools.step(until) {
+                match event {
+                    ToolEvent::Started { id, at, .. } => {
+                        waiting.retain(|node| *node != id.node.0);
+                        decided.push(((id.node.0, at, Nanos::MAX), waiting.clone()));
+                    }
+                    ToolEvent::Ended { id, at } => {
+                        let started = decided.iter_mut().find(|((node, ..), _)| *node == id.node.0);
+                        started.expect("it started").0.2 = at;
+                    }
+                }
+            }
+            let Some((_, call)) = next.next() else {
+                return decided;
+            };
+            waiting.push(call.id.node.0);
+            tools.enter(0, *call);
+        }
+    }
+
+    /// The starts of calls that are known in time: each takes the server that is free first.
+    fn first_come(servers: u32, calls: &[(Nanos, ToolCallEntry)]) -> BTreeMap<u32, Nanos> {
+        let mut free = vec![0; servers as usize];
+        let mut in_order: Vec<_> = calls.iter().map(|(_, call)| call).collect();
+        in_order.sort_by_key(|call| (call.ready, call.id.node));
+        let start = |call: &ToolCallEntry| {
+            free.sort_unstable();
+            let start = call.ready.max(free[0]);
+            free[0] = start + call.service;
+            (call.id.node.0, start)
+        };
+        in_order.into_iter().map(start).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(3_000), failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn calls_in_time_are_those_of_a_first_come_queue(
+            servers in 1u32..6, calls in late_calls(0),
+        ) {
+            let class = ToolClass { servers: Some(servers), ..ToolClass::default() };
+            let starts = decide(&class, &calls).into_iter().map(|((node, at, _), _)| (node, at));
+            prop_assert_eq!(starts.collect::<BTreeMap<_, _>>(), first_come(servers, &calls));
+        }
+
+        /// A call waits only if every server was taken beyond its ready instant before it became
+        /// known; the first one that waits starts as soon as one is free; no server has two calls
+        /// at once.
+        #[test]
+        fn late_calls_wait_only_for_servers(
+            servers in 1u32..6,
+            calls in late_calls(60),
+            spacing in prop_oneof![3 => Just(0u64), 1 => 1u64..30],
+        ) {
+            let class = ToolClass { servers: Some(servers), spacing, ..ToolClass::default() };
+            let ready: BTreeMap<u32, Nanos> =
+                calls.iter().map(|(_, call)| (call.id.node.0, call.ready)).collect();
+            let decided = decide(&class, &calls);
+            prop_assert_eq!(decided.len(), calls.len());
+            let runs: Vec<_> = decided.iter().map(|(run, _)| *run).collect();
+            for (index, ((node, start, _), waiting)) in decided.iter().enumerate() {
+                let before = &runs[..index];
+                let ready_at = ready[node];
+                prop_assert!(*start >= ready_at);
+                let first = waiting.iter().all(|other| (ready[other], other) > (ready_at, node));
+                prop_assert!(first, "{} before {:?}", node, waiting);
+                let spaced = before.iter().all(|(_, other, _)| start.abs_diff(*other) >= spacing);
+                prop_assert!(spaced);
+                // At the instant before its start, something kept it.
+                let Some(earlier) = start.checked_sub(1).filter(|at| *at >= ready_at) else { continue };
+                let taken = before.iter().filter(|(_, _, end)| *end > earlier).count();
+                let is_spaced = before.iter().all(|(_, other, _)| earlier.abs_diff(*other) >= spacing);
+                prop_assert!(taken >= servers as usize || !is_spaced, "{} waits at {}", node, earlier);
+            }
+            for (_, start, _) in &runs {
+                let at_once = runs.iter().filter(|(_, from, to)| from <= start && start < to).count();
+                prop_assert!(at_once <= servers as usize);
+            }
+        }
     }
 }

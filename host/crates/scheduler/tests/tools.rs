@@ -313,6 +313,26 @@ fn failure_withdraws_waiting_tool_runs() {
     );
 }
 
+/// A session that a failure cancelled stays cancelled, although the run ends before its tool does.
+#[test]
+fn stop_keeps_the_cancellation_by_a_failure() {
+    let mut s = Scheduler::new(one_server());
+    let graph = vec![node(0, &[], 0), tool(1, &[], 10), node(2, &[1], 0)];
+    on(&mut s, 0, session(0, graph));
+    assert_eq!(
+        on(&mut s, 5, failed(0, 0, 5)),
+        ["never 0/2 session_cancelled at 5"]
+    );
+    assert_eq!(
+        on(&mut s, 6, SchedulerInput::Stop),
+        [
+            "dropped sandbox 0/1 in_service at 6 due 0",
+            "finish 0 cancelled at 6 of 2",
+            "done"
+        ]
+    );
+}
+
 /// The mean wait for one of `k` servers, of calls that arrive at random and take an exponential
 /// time: Erlang's formula C divided by `k mu - lambda`.
 fn erlang_c_wait(k: u32, lambda: f64, mu: f64) -> f64 {
@@ -588,6 +608,26 @@ proptest! {
                 });
                 prop_assert!(served.count() <= servers as usize);
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(500), failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// With as many servers as there can be calls, nothing waits, however late the scheduler is
+    /// called: with classes without a limit, too.
+    #[test]
+    fn no_tool_run_waits_while_servers_are_free(
+        seed in any::<u64>(),
+        sessions in 1u64..12,
+        limited in any::<bool>(),
+        late in 0u32..100,
+    ) {
+        let class = ToolClass { servers: limited.then_some(24), ..ToolClass::default() };
+        let (runs, _) = run_world(seed, sessions, &[class], late);
+        for run in runs {
+            prop_assert_eq!(run.waiting_time(), 0, "{:?}", run);
         }
     }
 }

@@ -17,6 +17,9 @@ use veeksha_scheduler::{
 };
 use veeksha_stats::{Draws, RandomStream};
 
+mod tool_servers;
+use tool_servers::{ServedCall, check_servers};
+
 /// Parameters of a simulated world.
 #[derive(Clone, Debug)]
 pub(crate) struct Weather {
@@ -129,6 +132,9 @@ struct World {
     /// Those of them whose first chunk was not reported.
     in_prefill: BTreeSet<(u64, u32)>,
     starts: HashMap<u64, Nanos>,
+    /// When the scheduler reported the start of a session, and the end of a node.
+    start_seen: HashMap<u64, Nanos>,
+    end_seen: HashMap<(u64, u32), Nanos>,
     plans: HashMap<u64, SessionKind>,
     /// Delivery instant of each accepted session.
     delivered: HashMap<u64, Nanos>,
@@ -158,6 +164,8 @@ pub(crate) fn run(config: &SchedulerConfig, weather: &Weather) -> Log {
         in_flight: BTreeSet::new(),
         in_prefill: BTreeSet::new(),
         starts: HashMap::new(),
+        start_seen: HashMap::new(),
+        end_seen: HashMap::new(),
         plans: HashMap::new(),
         delivered: HashMap::new(),
         agents: HashMap::new(),
@@ -281,6 +289,7 @@ impl World {
                 );
             }
             assert_eq!(scheduler.in_flight(), self.in_flight.len());
+            self.check_pending(&scheduler);
             self.log.most_live = self.log.most_live.max(scheduler.live_sessions());
         }
         self.finish(&mut scheduler)
@@ -306,6 +315,7 @@ impl World {
             (0, 0, 0)
         );
         assert_eq!((scheduler.next_wake(), scheduler.next_wanted()), (None, None));
+        assert_eq!(scheduler.pending_cancellations(), 0);
         // Every started session has ended, and each of its known nodes was sent or named as never
         // sent.
         let started: BTreeSet<u64> = self.log.started.iter().map(|(id, _)| *id).collect();
@@ -327,7 +337,42 @@ impl World {
         {
             assert!(self.forgotten.contains(id), "agent {id} was not forgotten");
         }
+        self.check_classes();
         self.log
+    }
+
+    fn check_classes(&self) {
+        let class_of = |key: &(u64, u32)| self.known[key].tool.as_ref().map(|run| run.class);
+        for (index, class) in self.config.tools.iter().enumerate() {
+            let of_class = self
+                .log
+                .tool_runs
+                .iter()
+                .filter(|(key, _)| class_of(key) == Some(index));
+            let served: Vec<ServedCall> = of_class
+                .map(|(key, [ready, start, end])| ServedCall {
+                    id: *key,
+                    ready: *ready,
+                    entered: self.entered(*key).max(*ready),
+                    start: *start,
+                    end: *end,
+                })
+                .collect();
+            let dropped = self.log.dropped.keys().filter(|key| class_of(key) == Some(index));
+            check_servers(class, &served, dropped.count());
+        }
+    }
+
+    /// The instant at which the scheduler had learned of a tool run, of the start of its session
+    /// and of the events of its edges. Those of requests are reported at their instants.
+    fn entered(&self, key: (u64, u32)) -> Nanos {
+        let known = &self.known[&key];
+        let seen = known.parents.iter().filter_map(|edge| {
+            let parent = (key.0, edge.parent.0);
+            let is_end = edge.trigger == Trigger::Completed || self.log.never_sent.contains_key(&parent);
+            self.end_seen.get(&parent).copied().filter(|_| is_end)
+        });
+        seen.fold(known.known.max(self.start_seen[&key.0]), Nanos::max)
     }
 
     fn next_input(&mut self, now: Nanos) -> Option<SchedulerInput<Payload>> {
@@ -368,6 +413,7 @@ impl World {
                     text: text_of(key, result).filter(|text| !text.is_empty()),
                 };
                 self.results.insert(key, ended);
+                self.end_seen.insert(key, now);
                 if self.below(8) == 0 {
                     self.later(
                         now,
@@ -605,6 +651,7 @@ impl World {
                         self.unwanted.entry(key).or_insert(*at);
                     }
                 }
+                self.start_seen.insert(session.0, now);
                 self.check_start(session.0, *at);
                 self.log.started.push((session.0, *at));
                 if !ends {
@@ -741,6 +788,7 @@ impl World {
                 };
                 self.dispatches.insert(key, *at);
                 self.results.insert(key, ended);
+                self.end_seen.insert(key, now);
             }
             Action::NeverSent { request, reason, at } => {
                 assert_eq!(*at, now);
@@ -862,6 +910,7 @@ impl World {
             text: None,
         };
         self.results.insert(key, ended);
+        self.end_seen.insert(key, now);
     }
 
     /// A tool run that does not end is named once, with its reason.
@@ -886,6 +935,7 @@ impl World {
                 };
                 self.dispatches.insert(key, run.at);
                 self.results.insert(key, ended);
+                self.end_seen.insert(key, now);
             }
             ToolDropReason::NotServed(NeverSentReason::Held) => {
                 assert!(run.ready_at.is_some_and(|at| at < now));
@@ -969,6 +1019,23 @@ impl World {
                 self.unwanted.get(key)
             );
         }
+    }
+
+    /// Known cancellations are those of nodes that can still be cancelled.
+    fn check_pending(&self, scheduler: &Scheduler<Payload>) {
+        let pending = scheduler.pending_cancellations();
+        if pending == 0 {
+            return;
+        }
+        let is_live = |key: &&(u64, u32)| {
+            let (sent, ended) = (self.dispatches.contains_key(key), self.results.contains_key(key));
+            let is_over = self.log.finished.contains_key(&key.0);
+            let is_dropped = self.log.never_sent.contains_key(key) || self.log.dropped.contains_key(key);
+            !is_over && !ended && !is_dropped && (!sent || self.in_flight.contains(key))
+        };
+        let live = self.known.keys().filter(is_live).count();
+        assert!(pending <= live, "{pending} cancellations of {live} nodes");
+        assert!(scheduler.live_sessions() > 0, "no session lives");
     }
 
     /// This shard's part of a limit.
