@@ -110,6 +110,16 @@ pub enum GraphError {
         /// The reason.
         why: &'static str,
     },
+    /// A request is cancelled by its own end.
+    #[error(
+        "node {node}: its cancellation waits for its own end; use its `{}` or `{}`",
+        Trigger::Dispatched.name(),
+        Trigger::FirstChunk.name()
+    )]
+    CancelledByOwnEnd {
+        /// The request.
+        node: NodeId,
+    },
     /// A cancellation names a node that does not exist.
     #[error("node {node} is cancelled by an event of {parent}, which the session does not have")]
     DanglingCancellation {
@@ -385,13 +395,14 @@ impl<'a> Index<'a> {
         let why = match (cancellation.when.as_slice(), cancellation.after_chunks) {
             ([], None) => Some("has no event; leave it out, or name one"),
             (_, Some(0)) => Some("is after 0 chunks; use its own dispatch to cancel it at once"),
-            (when, _) => when
-                .iter()
-                .any(|edge| edge.parent == node && edge.trigger == Trigger::Completed)
-                .then_some("waits for its own end; use its `dispatched` or `first-chunk`"),
+            _ => None,
         };
         if let Some(why) = why {
             return Err(GraphError::Cancellation { node, why });
+        }
+        let is_own_end = |edge: &Edge| edge.parent == node && edge.trigger == Trigger::Completed;
+        if cancellation.when.iter().any(is_own_end) {
+            return Err(GraphError::CancelledByOwnEnd { node });
         }
         let missing = |edge: &&Edge| self.kind(edge.parent).is_none();
         match cancellation.when.iter().find(missing) {
@@ -537,6 +548,7 @@ mod tests {
     use super::*;
     use crate::content::{MediaKind, ReasoningContent};
     use crate::replay::{RecordedAnswer, Replay};
+    use crate::session::Cancellation;
 
     fn request(node: u32, parents: &[u32], history: Option<u32>) -> Request {
         Request {
@@ -794,6 +806,37 @@ mod tests {
             Ok(()),
             "a tool may return nothing"
         );
+    }
+
+    /// The message names events of which there are some by these names.
+    #[test]
+    fn refuses_a_cancellation_at_the_own_end() {
+        let refused = |trigger| {
+            let own = Edge {
+                trigger,
+                ..NodeId(3).into()
+            };
+            check(&[Request {
+                cancellation: Some(Box::new(Cancellation {
+                    when: vec![own],
+                    ..Cancellation::default()
+                })),
+                ..request(3, &[], None)
+            }])
+        };
+        let error = refused(Trigger::Completed).expect_err("it ends before");
+        assert_eq!(error, GraphError::CancelledByOwnEnd { node: NodeId(3) });
+        let message = error.to_string();
+        let recommended = message.split('`').skip(1).step_by(2).map(Trigger::named);
+        let recommended: Vec<_> = recommended.collect();
+        assert_eq!(
+            recommended,
+            [Some(Trigger::Dispatched), Some(Trigger::FirstChunk)],
+            "{message}"
+        );
+        for trigger in [Trigger::Dispatched, Trigger::FirstChunk] {
+            assert_eq!(refused(trigger), Ok(()));
+        }
     }
 
     #[test]
