@@ -1,13 +1,14 @@
-//! Dependencies between the requests of a session.
+//! Dependencies between the nodes of a session: its requests and tool runs.
 
 use crate::ids::{Nanos, NodeId};
 
-/// The event of a request that starts another one.
+/// The event of a node that starts another one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Trigger {
-    /// It was handed over to a client thread.
+    /// A request was handed over to a client thread; a server took a tool run.
     Dispatched,
-    /// Its first generated chunk arrived. A request that ends without one triggers at its end.
+    /// The first generated chunk of a request arrived. A request that ends without one, and a tool
+    /// run, trigger at their end.
     FirstChunk,
     /// It ended.
     #[default]
@@ -33,11 +34,11 @@ impl Trigger {
     }
 }
 
-/// A dependency of a request on another request of its session. It is met `delay` after the
-/// parent's trigger.
+/// A dependency of a node on another node of its session. It is met `delay` after the parent's
+/// trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Edge {
-    /// The request that is waited for.
+    /// The node that is waited for.
     pub parent: NodeId,
     /// The awaited event of the parent.
     pub trigger: Trigger,
@@ -45,7 +46,7 @@ pub struct Edge {
     pub delay: Nanos,
 }
 
-/// Waits for the end of a request, without a delay.
+/// Waits for the end of a node, without a delay.
 impl From<NodeId> for Edge {
     fn from(parent: NodeId) -> Self {
         Edge {
@@ -56,12 +57,12 @@ impl From<NodeId> for Edge {
     }
 }
 
-/// The instants of a request's events.
+/// The instants of a node's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EventInstants {
-    /// Its dispatch.
+    /// The dispatch of a request, the start of a tool run's service.
     pub dispatched: Nanos,
-    /// Its first generated chunk; its end if there was none.
+    /// The first generated chunk of a request; the node's end if there was none.
     pub first_chunk: Nanos,
     /// Its end.
     pub completed: Nanos,

@@ -182,7 +182,7 @@ pub enum Action<P> {
         /// Its arrival, drawn or given, or the instant at which its slot became free: its roots
         /// count from here.
         at: Nanos,
-        /// Nodes known so far.
+        /// Requests known so far; tool runs are not included.
         requests: u32,
     },
     /// Send this now.
@@ -202,7 +202,7 @@ pub enum Action<P> {
         /// True if the scheduler needs its [`SchedulerInput::FirstChunk`]: a limit on prefills or
         /// another node waits for it.
         reports_first_chunk: bool,
-        /// Nodes of its session known so far.
+        /// Requests of its session known so far; tool runs are not included.
         session_requests: u32,
     },
     /// Cancel this request, which is in flight. It must still come back: as
@@ -250,7 +250,7 @@ pub enum Action<P> {
         at: Nanos,
         /// The outcome.
         end: SessionEnd,
-        /// All nodes it ever had.
+        /// All requests it ever had; tool runs are not included.
         requests: u32,
     },
     /// A session was due before the source had delivered it.

@@ -1,4 +1,7 @@
 //! Invariants of every run, whatever the traffic, the graphs, the answers and the end.
+//!
+//! With a million random schedules for each property:
+//! `PROPTEST_CASES=1000000 cargo test --release -p veeksha-scheduler`.
 #![expect(
     clippy::expect_used,
     clippy::panic,
