@@ -270,6 +270,52 @@ fn flavors_that_refuse_their_configuration_are_usage_errors() {
     );
 }
 
+/// Runs a scenario of a generator in virtual and in real time, on `sessions` sessions. Returns
+/// standard error and the number of requests of each.
+fn in_both_times(generator: &str, sessions: u32) -> [(String, Value); 2] {
+    ["simulate", "run"].map(|command| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = format!(
+            "return {{ session_generator = {generator},\n\
+             traffic_scheduler = {{ type = 'concurrent', target_concurrent_sessions = 2, rampup_seconds = 0 }},\n\
+             client = {{ api_base = 'sim://fast' }}, runtime = {{ max_sessions = {sessions} }} }}\n"
+        );
+        let file = scenario(folder.path(), "fails.lua", &text);
+        let output_dir = folder.path().join("out");
+        let output = veeksha([command, &file, "--output_dir", output_dir.to_str().expect("UTF-8")]);
+        assert_code(&output, 4);
+        let summary = json(&latest(&output_dir), "metrics/summary_stats.json");
+        (stderr(&output), summary["Number of Requests"].clone())
+    })
+}
+
+#[test]
+fn agents_that_fail_before_their_first_request_cost_only_their_sessions() {
+    let agent = "{ type = 'lua', agent = function(session)\n\
+                 if session.index % 5 == 3 then error('there is no plan') end\n\
+                 session:request { user = 'x', output = 2 }\nend }";
+    for (message, requests) in in_both_times(agent, 20) {
+        assert_eq!(requests, 16, "{message}");
+        assert_eq!(message.matches("error: plugin").count(), 1, "{message}");
+        assert!(message.contains("repeated: 3 more times"), "{message}");
+        assert!(message.contains("input: session = 3, start"), "{message}");
+        assert!(!message.contains("never started"), "{message}");
+    }
+}
+
+#[test]
+fn failing_generators_report_the_sessions_that_never_started() {
+    let sessions = "{ type = 'lua', sessions = function(index)\n\
+                    if index == 3 then error('there is no plan') end\n\
+                    return { { user = 'x', output = 2 } }\nend }";
+    for (message, requests) in in_both_times(sessions, 20) {
+        assert_eq!(requests, 3, "{message}");
+        let expected =
+            "the workload ended before session 3, because its plugin failed: 17 of 20 sessions never started";
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
 /// An agent that fails in each of thirty sessions, after its first answer.
 #[test]
 fn failing_agents_are_in_every_result() {
@@ -292,7 +338,8 @@ return {
     assert_code(&output, 4);
     let message = stderr(&output);
     assert!(message.contains("there is no plan"), "{message}");
-    assert!(message.contains("and 10 more plugin failures"), "{message}");
+    assert_eq!(message.matches("error: plugin").count(), 1, "{message}");
+    assert!(message.contains("repeated: 29 more times"), "{message}");
 
     let table = stdout(&output);
     assert!(

@@ -13,9 +13,10 @@ use veeksha_scheduler::{SchedulerInput, SessionKind, TrafficRule};
 
 use crate::arrivals::ArrivalQueue;
 use crate::control::Control;
+use crate::made::{EmptySessions, MadeSession, SessionStart};
 use crate::partition::Partition;
-use crate::plan::Plan;
-use crate::prefetch::{MAX_BATCH, MadeSession, WorkerCommand, WorkerMessage, Workers};
+use crate::plan::{Plan, UnstartedSessions};
+use crate::prefetch::{MAX_BATCH, WorkerCommand, WorkerMessage, Workers};
 
 /// Sessions kept ready beyond those that may start at once. A plugin call of a whole batch takes
 /// well under a millisecond in a compiled language and tens in an interpreted one; 64 sessions
@@ -44,9 +45,14 @@ pub(crate) struct Lookahead {
     batch: u32,
     /// The first position without a session, once known.
     end: u64,
+    /// The same, if the plugin had not failed.
+    wanted_end: u64,
+    empty_sessions: EmptySessions,
+    /// Set if the failure of the plugin is the end: why.
+    ended_by: Option<String>,
     /// Number of sessions of the workload, if it is finite.
     length: Option<u64>,
-    made: BTreeMap<u64, MadeSession>,
+    made: BTreeMap<u64, MadeSession<Prepared>>,
     /// The arrivals of the next sessions, if a process decides them.
     arrivals: Option<ArrivalQueue>,
     delivered: u64,
@@ -59,6 +65,8 @@ pub(crate) struct Lookahead {
     pub(crate) busy_early: Vec<PluginCall>,
     /// Sessions delivered since the list was last drained, with their digests.
     pub(crate) planned: Vec<(SessionId, u64)>,
+    /// Sessions delivered since the list was last drained whose agents failed at their start.
+    pub(crate) failed: Vec<(SessionId, PluginFailure)>,
 }
 
 impl Lookahead {
@@ -78,6 +86,9 @@ impl Lookahead {
             batches: 0,
             batch: 1,
             end,
+            wanted_end: end,
+            empty_sessions: EmptySessions::default(),
+            ended_by: None,
             length: None,
             made: BTreeMap::new(),
             arrivals: plan.arrivals.as_ref().map(|_| ArrivalQueue::default()),
@@ -87,6 +98,7 @@ impl Lookahead {
             failed_early: Vec::new(),
             busy_early: Vec::new(),
             planned: Vec::new(),
+            failed: Vec::new(),
         }
     }
 
@@ -174,7 +186,7 @@ impl Lookahead {
             WorkerMessage::Open { kind, length } => {
                 self.kind = Some(kind);
                 self.length = length;
-                self.end = self.end.min(self.part.below(length.unwrap_or(u64::MAX)));
+                self.ends_at(self.part.below(length.unwrap_or(u64::MAX)));
                 None
             }
             WorkerMessage::Sessions {
@@ -183,7 +195,7 @@ impl Lookahead {
                 sessions,
             } => {
                 if (sessions.len() as u64) < u64::from(asked) {
-                    self.end = self.end.min(first + sessions.len() as u64);
+                    self.ends_at(first + sessions.len() as u64);
                 }
                 self.made.extend((first..).zip(sessions));
                 None
@@ -193,18 +205,33 @@ impl Lookahead {
                 if let Some(queue) = &mut self.arrivals {
                     let received = queue.extend(arrivals);
                     if is_end {
-                        self.end = self.end.min(received);
+                        self.ends_at(received);
                     }
                 }
                 None
             }
             WorkerMessage::SourceFailed { first, failure } => {
                 // The sessions before it are made, or being made by other workers.
-                self.end = self.end.min(first);
+                if first < self.end {
+                    self.end = first;
+                    self.ended_by = Some("its plugin failed".to_owned());
+                }
                 Some(WorkerMessage::SourceFailed { first, failure })
             }
             other => Some(other),
         }
+    }
+
+    /// Notes that the workload has no session from a position on.
+    fn ends_at(&mut self, position: u64) {
+        self.end = self.end.min(position);
+        self.wanted_end = self.wanted_end.min(position);
+    }
+
+    /// Returns the sessions that will not start because the plugin failed, if there are any.
+    pub(crate) fn unstarted(&self) -> Option<UnstartedSessions> {
+        let reason = self.ended_by.clone()?;
+        self.part.unstarted(reason, self.end, self.wanted_end)
     }
 
     /// Requests sessions until the window is full.
@@ -250,30 +277,29 @@ impl Lookahead {
     /// Passes the sessions that are next in order to their dispatchers; `put` takes the
     /// dispatcher's number.
     pub(crate) fn deliver(&mut self, mut put: impl FnMut(usize, SchedulerInput<Prepared>)) {
-        while self.ready() > 0
+        while self.delivered < self.end
+            && self.ready() > 0
             && let Some(session) = self.made.remove(&self.delivered)
         {
-            let MadeSession {
-                mut plan,
-                done,
-                digest,
-            } = session;
+            let MadeSession { mut plan, start } = session;
             if let Some(arrivals) = &mut self.arrivals {
                 plan.arrives_at = arrivals.pop();
             }
-            self.planned.push((plan.id, digest));
             let (session, dispatcher) = (plan.id, self.part.dispatcher(plan.id));
+            let goes_on = self.empty_sessions.count(&plan);
             put(dispatcher, SchedulerInput::Session(plan));
-            if done {
-                let nothing = SchedulerInput::Step {
-                    session,
-                    nodes: Vec::new(),
-                    cancel: Vec::new(),
-                    done,
-                };
-                put(dispatcher, nothing);
+            if let Some(input) = start.input(session) {
+                put(dispatcher, input);
             }
             self.delivered += 1;
+            if !goes_on && self.delivered < self.end {
+                self.end = self.delivered;
+                self.ended_by = Some(EmptySessions::reason());
+            }
+            match start {
+                SessionStart::Made { digest, .. } => self.planned.push((session, digest)),
+                SessionStart::Failed(failure) => self.failed.push((session, failure)),
+            }
         }
         if self.delivered >= self.end && !self.source_ended {
             self.source_ended = true;

@@ -4,7 +4,7 @@ use veeksha_model::{Session, SessionId};
 use veeksha_ports::{PluginFailure, SessionSource};
 use veeksha_scheduler::Shard;
 
-use crate::plan::{PipelineError, Plan};
+use crate::plan::{PipelineError, Plan, UnstartedSessions};
 
 /// The sessions whose id is `index` modulo `count`: session `index + count * position`, for every
 /// position from 0. Within the process, position `p` belongs to dispatcher `p` modulo the number of
@@ -93,6 +93,17 @@ impl Partition {
     pub(crate) fn below(self, end: u64) -> u64 {
         end.saturating_sub(u64::from(self.index))
             .div_ceil(u64::from(self.count))
+    }
+
+    /// Returns the sessions at the positions `first .. end`, which never started for a reason.
+    pub(crate) fn unstarted(self, reason: String, first: u64, end: u64) -> Option<UnstartedSessions> {
+        let is_endless = end == self.below(u64::MAX);
+        (first < end).then(|| UnstartedSessions {
+            first: self.session(first),
+            count: (!is_endless).then_some(end - first),
+            total: (!is_endless).then_some(end),
+            reason,
+        })
     }
 
     /// Places that this part has in a concurrency target.

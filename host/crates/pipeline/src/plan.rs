@@ -1,5 +1,6 @@
 //! The plan of a run, and its end.
 
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use veeksha_events::{Event, FailedPlugin, PluginRole};
@@ -84,15 +85,42 @@ pub struct RunEnd {
     /// The failure of the last request, if the run was stopped because one request after another
     /// could not connect.
     pub target_lost: Option<String>,
-    /// Failures of the workload's plugin, in the order in which they came to light (at most 20 are
-    /// kept).
+    /// Failures of the workload's plugin, in the order in which they came to light, each with the
+    /// number of equal ones of other sessions (at most 20 different ones are kept).
     pub plugin_failures: Vec<PluginFailure>,
-    /// Failures of the workload's plugin beyond those in `plugin_failures`.
+    /// Failures of the workload's plugin that equal none in `plugin_failures`.
     pub unlisted_plugin_failures: u64,
+    /// The sessions that never started because the workload's plugin failed.
+    pub unstarted: Option<UnstartedSessions>,
     /// Requests of the warm-up that were not answered. The run went on without them.
     pub warmup_failures: u32,
     /// The first of them, and the reason.
     pub first_warmup_failure: Option<String>,
+}
+
+/// Sessions that never started because the workload's plugin failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnstartedSessions {
+    /// The first of them.
+    pub first: SessionId,
+    /// Their number; `None` for an endless workload.
+    pub count: Option<u64>,
+    /// Sessions of this part of the run, with them.
+    pub total: Option<u64>,
+    /// Why the workload ended there, as a clause.
+    pub reason: String,
+}
+
+/// One line for the user.
+impl fmt::Display for UnstartedSessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let UnstartedSessions { first, reason, .. } = self;
+        write!(f, "the workload ended before session {first}, because {reason}: ")?;
+        match (self.count, self.total) {
+            (Some(count), Some(total)) => write!(f, "{count} of {total} sessions never started"),
+            _ => write!(f, "no further session started"),
+        }
+    }
 }
 
 /// The reason for which a run could not start.
@@ -148,7 +176,10 @@ const KEPT_FAILURES: usize = 20;
 impl RunEnd {
     /// Keeps a failure for the report.
     pub(crate) fn keep_failure(&mut self, failure: PluginFailure) {
-        if self.plugin_failures.len() < KEPT_FAILURES {
+        let mut known = self.plugin_failures.iter_mut();
+        if let Some(known) = known.find(|known| known.is_like(&failure)) {
+            known.repeated += 1;
+        } else if self.plugin_failures.len() < KEPT_FAILURES {
             self.plugin_failures.push(failure);
         } else {
             self.unlisted_plugin_failures += 1;

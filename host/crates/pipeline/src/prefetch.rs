@@ -12,11 +12,12 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use veeksha_clock::RunClock;
 use veeksha_events::PluginCall;
 use veeksha_model::{Nanos, NodeId, Prepared, SessionId};
-use veeksha_ports::{AgentSource, AgentStep, ArrivalFactory, PluginFailure, Workload, WorkloadFactory};
+use veeksha_ports::{AgentStep, ArrivalFactory, PluginFailure, SessionSource, WorkloadFactory};
 use veeksha_scheduler::{NodeOutcome, NodePlan, SessionKind, SessionPlan};
 
 use crate::arrivals::ArrivalReader;
-use crate::failed_agents::with_first_errors;
+use crate::live_agents::{LiveAgents, OpenWorkload};
+use crate::made::{FirstStep, MadeSession, SessionStart};
 use crate::partition::Partition;
 use crate::plan::{PipelineError, spawn};
 use crate::prepare::Preparer;
@@ -56,16 +57,6 @@ impl WorkerCommand {
     }
 }
 
-/// A session that is ready to be scheduled.
-pub(crate) struct MadeSession {
-    /// The nodes.
-    pub(crate) plan: SessionPlan<Prepared>,
-    /// True if its agent was done with the first step already.
-    pub(crate) done: bool,
-    /// Digest of the session as the workload described it.
-    pub(crate) digest: u64,
-}
-
 /// A result of a worker.
 pub(crate) enum WorkerMessage {
     /// The instance is open: the kind of workload, and how many sessions there are.
@@ -75,7 +66,7 @@ pub(crate) enum WorkerMessage {
     Sessions {
         first: u64,
         asked: u32,
-        sessions: Vec<MadeSession>,
+        sessions: Vec<MadeSession<Prepared>>,
     },
     /// An agent's next step.
     Step {
@@ -200,7 +191,7 @@ fn work(
     ended: &AtomicBool,
 ) {
     let opened = factory.open().and_then(|workload| {
-        let mut workload = with_first_errors(workload);
+        let mut workload = OpenWorkload::from(workload);
         let length = workload.length()?;
         Ok((workload, length))
     });
@@ -213,8 +204,8 @@ fn work(
     };
     let machine_clock = RunClock::with_origin(0);
     let kind = match workload {
-        Workload::Planned(_) => SessionKind::Planned,
-        Workload::Reactive(_) => SessionKind::Reactive,
+        OpenWorkload::Planned(_) => SessionKind::Planned,
+        OpenWorkload::Reactive(_) => SessionKind::Reactive,
     };
     let _ = made.send(WorkerMessage::Open { kind, length });
     for command in inbox {
@@ -285,7 +276,7 @@ fn read_arrivals(
 }
 
 fn carry_out(
-    workload: &mut Workload,
+    workload: &mut OpenWorkload,
     maker: &SessionMaker,
     command: WorkerCommand,
     ended: &AtomicBool,
@@ -299,13 +290,12 @@ fn carry_out(
                 outcome,
                 at,
             },
-            Workload::Reactive(agents),
+            OpenWorkload::Reactive(agents),
         ) => {
-            let step = on_outcome(&mut **agents, session, node, &outcome, at);
-            let step = step.and_then(|AgentStep { added, cancel, done }| {
-                Ok((maker.preparer.step(session, added)?, cancel, done))
-            });
-            vec![match step {
+            let prepare =
+                |AgentStep { added, cancel, done }| Ok((maker.preparer.step(session, added)?, cancel, done));
+            let step = agents.ended(session, node, &outcome, at, prepare);
+            let message = step.map(|step| match step {
                 Ok((nodes, cancel, done)) => WorkerMessage::Step {
                     session,
                     nodes,
@@ -313,29 +303,15 @@ fn carry_out(
                     done,
                 },
                 Err(failure) => WorkerMessage::AgentFailed { session, failure },
-            }]
+            });
+            message.into_iter().collect()
         }
-        (WorkerCommand::Forget { session }, Workload::Reactive(agents)) => {
+        (WorkerCommand::Forget { session }, OpenWorkload::Reactive(agents)) => {
             agents.finish(session);
             Vec::new()
         }
         // A planned session has no agent.
-        (WorkerCommand::Answer { .. } | WorkerCommand::Forget { .. }, Workload::Planned(_)) => Vec::new(),
-    }
-}
-
-/// Passes the end of a node to its agent.
-pub(crate) fn on_outcome(
-    agents: &mut dyn AgentSource,
-    session: SessionId,
-    node: NodeId,
-    outcome: &NodeOutcome,
-    at: Nanos,
-) -> Result<AgentStep, PluginFailure> {
-    match outcome {
-        NodeOutcome::Answered(response) => agents.answered(session, node, response, at),
-        NodeOutcome::Failed(reason) => agents.failed(session, reason),
-        NodeOutcome::ToolRan(run) => agents.tool_ended(session, run),
+        (WorkerCommand::Answer { .. } | WorkerCommand::Forget { .. }, OpenWorkload::Planned(_)) => Vec::new(),
     }
 }
 
@@ -344,7 +320,7 @@ pub(crate) fn on_outcome(
 /// its session. After the end of the run the batch is given up instead, because each further call
 /// can take as long as the plugin's deadline.
 fn make(
-    workload: &mut Workload,
+    workload: &mut OpenWorkload,
     maker: &SessionMaker,
     first: u64,
     count: u32,
@@ -387,24 +363,24 @@ fn make(
 }
 
 fn sessions(
-    workload: &mut Workload,
+    workload: &mut OpenWorkload,
     maker: &SessionMaker,
     first: u64,
     count: u32,
-) -> Result<Vec<MadeSession>, PluginFailure> {
+) -> Result<Vec<MadeSession<Prepared>>, PluginFailure> {
     match workload {
-        Workload::Planned(source) => planned(&mut **source, maker, first, count),
+        OpenWorkload::Planned(source) => planned(&mut **source, maker, first, count),
         // Agents are begun one at a time: what has begun cannot be begun again.
-        Workload::Reactive(agents) => reactive(&mut **agents, maker, first, count),
+        OpenWorkload::Reactive(agents) => reactive(agents, maker, first, count),
     }
 }
 
 fn planned(
-    source: &mut dyn veeksha_ports::SessionSource,
+    source: &mut dyn SessionSource,
     maker: &SessionMaker,
     first: u64,
     count: u32,
-) -> Result<Vec<MadeSession>, PluginFailure> {
+) -> Result<Vec<MadeSession<Prepared>>, PluginFailure> {
     let SessionMaker { preparer, part } = maker;
     let sessions = part.sessions(source, first, count)?;
     let plans = sessions.into_iter().map(|(id, session)| {
@@ -420,38 +396,33 @@ fn planned(
         };
         Ok(MadeSession {
             plan,
-            done: false,
-            digest,
+            start: SessionStart::Made { digest, done: false },
         })
     });
     plans.collect()
 }
 
+/// Starts agents. The failure of one costs only its session.
 fn reactive(
-    agents: &mut dyn veeksha_ports::AgentSource,
+    agents: &mut LiveAgents,
     maker: &SessionMaker,
     first: u64,
     count: u32,
-) -> Result<Vec<MadeSession>, PluginFailure> {
+) -> Result<Vec<MadeSession<Prepared>>, PluginFailure> {
     let SessionMaker { preparer, part } = maker;
     (first..first + u64::from(count))
         .map(|position| {
             let id = part.session(position);
             preparer.timing.allows_agent(&preparer.plugin, id)?;
-            let step = agents.start(id)?;
-            let digest = session_digest(&step.added);
-            let nodes = preparer.step(id, step.added)?;
-            Ok(MadeSession {
-                plan: SessionPlan {
-                    arrives_at: None,
-                    id,
-                    nodes,
-                    kind: SessionKind::Reactive,
-                    cancel: step.cancel,
-                },
-                done: step.done,
-                digest,
-            })
+            let first = agents.start(id, |AgentStep { added, cancel, done }| {
+                Ok(FirstStep {
+                    digest: session_digest(&added),
+                    nodes: preparer.step(id, added)?,
+                    cancel,
+                    done,
+                })
+            });
+            Ok(MadeSession::of_agent(id, first))
         })
         .collect()
 }

@@ -133,6 +133,7 @@ pub fn run(
     drop(transport);
     drop(workers);
     end.at = clock.now();
+    end.unstarted = lookahead.unstarted();
     end.warmup_failures = report.failures;
     end.first_warmup_failure = report.first_failure;
     let _ = events.send(Event::RunEnded { at: end.at }.into());
@@ -393,7 +394,7 @@ impl Coordinator<'_> {
         for call in lookahead.busy_early.drain(..) {
             self.record_call(call);
         }
-        self.record_planned(lookahead);
+        self.record_delivered(lookahead, &mut end);
         // A stop during the warm-up has consumed the wake-up there.
         if self.control.is_stopped() {
             self.interrupt(&mut end);
@@ -407,7 +408,7 @@ impl Coordinator<'_> {
                         self.forward(message, &mut end);
                     }
                     lookahead.deliver(|dispatcher, input| self.inboxes[dispatcher].send(input));
-                    self.record_planned(lookahead);
+                    self.record_delivered(lookahead, &mut end);
                 },
                 recv(notices) -> notice => match notice {
                     Ok(CoordinatorMessage::SessionsStarted(count)) => lookahead.started += count,
@@ -509,9 +510,12 @@ impl Coordinator<'_> {
         }
     }
 
-    fn record_planned(&self, lookahead: &mut Lookahead) {
+    fn record_delivered(&self, lookahead: &mut Lookahead, end: &mut RunEnd) {
         for (session, digest) in lookahead.planned.drain(..) {
             let _ = self.events.send(Event::SessionPlanned { session, digest }.into());
+        }
+        for (session, failure) in lookahead.failed.drain(..) {
+            self.session_failed(session, failure, end);
         }
     }
 

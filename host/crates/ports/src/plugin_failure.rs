@@ -65,6 +65,8 @@ pub struct PluginFailure {
     pub input: Option<String>,
     /// The last lines that the plugin wrote to its standard error.
     pub stderr: Option<String>,
+    /// Failures like this one on other sessions or answers, which are counted instead of listed.
+    pub repeated: u64,
 }
 
 impl PluginFailure {
@@ -84,8 +86,24 @@ impl PluginFailure {
             source: None,
             input: None,
             stderr: None,
+            repeated: 0,
         }
     }
+
+    /// Returns true if another failure differs in its session at most.
+    pub fn is_like(&self, other: &PluginFailure) -> bool {
+        (&self.plugin, &self.function, &self.kind) == (&other.plugin, &other.function, &other.kind)
+            && (&self.frames, &self.source) == (&other.frames, &other.source)
+            && without_session(&self.message).eq(without_session(&other.message))
+    }
+}
+
+/// Returns the parts of a message between the numbers of sessions.
+fn without_session(message: &str) -> impl Iterator<Item = &str> {
+    let mut parts = message.split("session ");
+    let first = parts.next();
+    let rest = parts.map(|part| part.trim_start_matches(|digit: char| digit.is_ascii_digit()));
+    first.into_iter().chain(rest)
 }
 
 impl std::error::Error for PluginFailure {}
@@ -123,6 +141,40 @@ impl fmt::Display for PluginFailure {
                 write!(f, "\n  stderr: {line}")?;
             }
         }
+        if self.repeated > 0 {
+            let times = if self.repeated == 1 { "time" } else { "times" };
+            write!(f, "\n  repeated: {} more {times}", self.repeated)?;
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_that_differ_in_their_session_are_alike() {
+        let failure = |message: &str| PluginFailure {
+            input: Some(message.to_owned()),
+            ..PluginFailure::new("p", "agent", PluginFailureKind::Trap, message)
+        };
+        let first = failure("session 3: node 1: no");
+        assert!(first.is_like(&failure("session 41: node 1: no")));
+        for other in ["session 3: node 2: no", "session 3", "node 1: no", ""] {
+            assert!(!first.is_like(&failure(other)), "{other}");
+        }
+        let trap = PluginFailure::new("p", "other", PluginFailureKind::Trap, &*first.message);
+        assert!(!first.is_like(&trap));
+    }
+
+    #[test]
+    fn equal_failures_are_counted_below_the_first() {
+        let mut failure = PluginFailure::new("p", "agent", PluginFailureKind::Trap, "no");
+        assert_eq!(failure.to_string(), "plugin `p` failed in `agent`: no");
+        failure.repeated = 1;
+        assert!(failure.to_string().ends_with("\n  repeated: 1 more time"));
+        failure.repeated = 2;
+        assert!(failure.to_string().ends_with("\n  repeated: 2 more times"));
     }
 }

@@ -121,7 +121,7 @@ pub(crate) fn conclude(folder: Option<&RunFolder>, run: FinishedRun, hint: &str)
     );
     if unlisted > 0 {
         lines.push(format!(
-            "and {unlisted} more plugin failures; the record has all of them"
+            "and {unlisted} more plugin failures of other kinds; the record has all of them"
         ));
     }
     Conclusion {
@@ -145,5 +145,6 @@ fn end_messages(end: &RunEnd) -> Vec<String> {
         let failed = veeksha_stats::counted(u64::from(end.warmup_failures), "request");
         format!("{failed} of the warm-up failed; the first: {first}")
     });
-    lost.into_iter().chain(warmup).collect()
+    let unstarted = end.unstarted.iter().map(ToString::to_string);
+    lost.into_iter().chain(warmup).chain(unstarted).collect()
 }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use veeksha_events::{Event, RunInfo};
 use veeksha_model::{
-    Chunk, ChunkKind, ErrorClass, History, Nanos, PreparedToolForm, Request, RequestId, ToolChoice, Usage,
+    Chunk, ChunkKind, ErrorClass, History, Nanos, PreparedToolForm, Request, RequestId, SessionId,
+    ToolChoice, Usage,
 };
-use veeksha_ports::{PluginFailure, Workload, WorkloadFactory};
+use veeksha_ports::{PluginFailure, WorkloadFactory};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scheduler::{Action, Scheduler, SchedulerInput};
 use veeksha_simulator::{EngineEvent, EngineRequest, Fault, FinishReason};
@@ -18,16 +19,16 @@ use crate::arrivals::ArrivalReader;
 use crate::control::Control;
 use crate::dispatcher::recorded;
 use crate::entry::EventEntry;
-use crate::failed_agents::with_first_errors;
+use crate::live_agents::OpenWorkload;
+use crate::made::{EmptySessions, MadeSession, SessionStart};
 use crate::partition::Partition;
 use crate::pieces::{PromptSource, tools_of};
 use crate::plan::{PipelineError, Plan, RunEnd, failed_start_events, session_failed};
-use crate::prefetch::on_outcome;
 
 use super::in_flight::InFlight;
 use super::prompt::PromptWriter;
 use super::servers::{SimulatedServers, SimulatedTargets};
-use super::source::SimulatedSource;
+use super::source::{SimulatedPreparer, SimulatedSource};
 use super::warm_engine::EngineWarmup;
 
 /// Runs a workload in virtual time. `record` is called with every event, in order. A warm-up comes
@@ -92,18 +93,19 @@ pub fn simulate(
         source: SimulatedSource {
             workload,
             arrivals,
-            plugin: factory.info().name.clone(),
             part,
-            timing,
-            writer: &writer,
-            materializer,
-            clients: plan.clients.clone(),
-            tools: plan.tools.clone(),
+            preparer: SimulatedPreparer {
+                plugin: factory.info().name.clone(),
+                timing,
+                writer: &writer,
+                materializer,
+                clients: plan.clients.clone(),
+                tools: plan.tools.clone(),
+            },
             next: 0,
             end,
             end_sent: false,
-            done: Vec::new(),
-            planned: Vec::new(),
+            empty_sessions: EmptySessions::default(),
         },
         flights: HashMap::new(),
         numbers: HashMap::new(),
@@ -123,8 +125,8 @@ pub fn simulate(
 }
 
 /// Opens the plugin. Returns it with the number of its sessions, if that is finite.
-fn open(factory: &dyn WorkloadFactory) -> Result<(Workload, Option<u64>), PluginFailure> {
-    let mut workload = with_first_errors(factory.open()?);
+fn open(factory: &dyn WorkloadFactory) -> Result<(OpenWorkload, Option<u64>), PluginFailure> {
+    let mut workload = OpenWorkload::from(factory.open()?);
     let length = workload.length()?;
     Ok((workload, length))
 }
@@ -160,6 +162,10 @@ impl Simulation<'_> {
             if self.scheduler.is_done() {
                 return;
             }
+            // Sessions that are due now start before the time goes on, however many there are.
+            if self.scheduler.wanted() > 0 && self.source.next < self.source.end {
+                continue;
+            }
             let deadline = self.next_deadline();
             let wakes = [self.scheduler.next_wake(), self.servers.next_wake(), deadline];
             // Nothing will ever happen again: only a source that has not ended can leave the
@@ -189,25 +195,16 @@ impl Simulation<'_> {
         let mut wanted = self.scheduler.wanted();
         while wanted > 0 && self.source.next < self.source.end {
             match self.source.make(wanted) {
-                Ok(plans) => {
-                    for (session, digest) in std::mem::take(&mut self.source.planned) {
-                        (self.record)(Event::SessionPlanned { session, digest }.into());
+                Ok(made) => {
+                    wanted = wanted.saturating_sub(made.len() as u32);
+                    for session in made {
+                        self.deliver(session, inputs);
                     }
-                    wanted = wanted.saturating_sub(plans.len() as u32);
-                    inputs.extend(plans.into_iter().map(SchedulerInput::Session));
-                    let done = std::mem::take(&mut self.source.done).into_iter();
-                    inputs.extend(done.map(|session| SchedulerInput::Step {
-                        session,
-                        nodes: Vec::new(),
-                        cancel: Vec::new(),
-                        done: true,
-                    }));
                 }
                 Err(failure) => {
                     let session = self.source.part.session(self.source.next);
-                    (self.record)(session_failed(&failure, Some(session), self.now).into());
-                    self.end.keep_failure(failure);
-                    self.source.end = self.source.next;
+                    self.session_failed(session, failure);
+                    self.end_source("its plugin failed".to_owned());
                 }
             }
         }
@@ -215,6 +212,36 @@ impl Simulation<'_> {
             self.source.end_sent = true;
             inputs.push_back(SchedulerInput::SourceEnded);
         }
+    }
+
+    fn deliver(&mut self, session: MadeSession<Request>, inputs: &mut VecDeque<SchedulerInput<Request>>) {
+        let MadeSession { plan, start } = session;
+        let session = plan.id;
+        let goes_on = self.source.empty_sessions.count(&plan);
+        inputs.push_back(SchedulerInput::Session(plan));
+        inputs.extend(start.input(session));
+        if !goes_on {
+            self.end_source(EmptySessions::reason());
+        }
+        match start {
+            SessionStart::Made { digest, .. } => {
+                (self.record)(Event::SessionPlanned { session, digest }.into());
+            }
+            SessionStart::Failed(failure) => self.session_failed(session, failure),
+        }
+    }
+
+    /// Records a failure of the workload's plugin, and keeps it for the report.
+    fn session_failed(&mut self, session: SessionId, failure: PluginFailure) {
+        (self.record)(session_failed(&failure, Some(session), self.now).into());
+        self.end.keep_failure(failure);
+    }
+
+    /// Ends the workload with the sessions that were read.
+    fn end_source(&mut self, reason: String) {
+        let SimulatedSource { part, next, end, .. } = &mut self.source;
+        self.end.unstarted = part.unstarted(reason, *next, *end);
+        *end = *next;
     }
 
     fn feed(&mut self, input: SchedulerInput<Request>, inputs: &mut VecDeque<SchedulerInput<Request>>) {
@@ -257,29 +284,31 @@ impl Simulation<'_> {
                     outcome,
                     at,
                 } => {
-                    let Workload::Reactive(agents) = &mut self.source.workload else {
+                    let SimulatedSource {
+                        workload, preparer, ..
+                    } = &mut self.source;
+                    let OpenWorkload::Reactive(agents) = workload else {
                         continue;
                     };
-                    let step = on_outcome(&mut **agents, session, node, &outcome, at);
-                    let made = step.and_then(|step| {
+                    let step = agents.ended(session, node, &outcome, at, |step| {
                         Ok(SchedulerInput::Step {
                             session,
-                            nodes: self.source.nodes(session, step.added)?,
+                            nodes: preparer.nodes(session, step.added)?,
                             cancel: step.cancel,
                             done: step.done,
                         })
                     });
-                    inputs.push_back(match made {
-                        Ok(step) => step,
-                        Err(failure) => {
-                            (self.record)(session_failed(&failure, Some(session), self.now).into());
-                            self.end.keep_failure(failure);
-                            SchedulerInput::AgentFailed { session }
+                    match step {
+                        None => {}
+                        Some(Ok(step)) => inputs.push_back(step),
+                        Some(Err(failure)) => {
+                            self.session_failed(session, failure);
+                            inputs.push_back(SchedulerInput::AgentFailed { session });
                         }
-                    });
+                    }
                 }
                 Action::ForgetAgent { session } => {
-                    if let Workload::Reactive(agents) = &mut self.source.workload {
+                    if let OpenWorkload::Reactive(agents) = &mut self.source.workload {
                         agents.finish(session);
                     }
                 }

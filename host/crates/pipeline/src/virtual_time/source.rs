@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use veeksha_model::{Request, Session, SessionId};
-use veeksha_ports::{PluginFailure, PluginFailureKind, ToolRunKeys, Workload};
+use veeksha_ports::{AgentStep, PluginFailure, PluginFailureKind, ToolRunKeys};
 use veeksha_prompt::Materializer;
 use veeksha_scheduler::{NodePlan, SessionKind, SessionPlan};
 
 use crate::arrivals::ArrivalReader;
 use crate::clients::ClientSpecs;
+use crate::live_agents::{LiveAgents, OpenWorkload};
+use crate::made::{EmptySessions, FirstStep, MadeSession, SessionStart};
 use crate::partition::Partition;
 use crate::prefetch::MAX_BATCH;
 use crate::schedule::{Timing, drop_unsent};
@@ -19,101 +21,105 @@ use super::prompt::PromptWriter;
 
 /// The plugin, and how far it has been read, by position in the part of the run.
 pub(super) struct SimulatedSource<'a> {
-    pub(super) workload: Workload,
+    pub(super) workload: OpenWorkload,
     /// The arrivals of the sessions, if a process decides them.
     pub(super) arrivals: Option<ArrivalReader>,
-    pub(super) plugin: String,
     pub(super) part: Partition,
+    pub(super) preparer: SimulatedPreparer<'a>,
+    pub(super) next: u64,
+    pub(super) end: u64,
+    pub(super) end_sent: bool,
+    pub(super) empty_sessions: EmptySessions,
+}
+
+/// Makes the nodes of sessions and steps.
+pub(super) struct SimulatedPreparer<'a> {
+    pub(super) plugin: String,
     pub(super) timing: Timing,
     pub(super) writer: &'a PromptWriter<'a>,
     pub(super) materializer: &'a Materializer,
     pub(super) clients: ClientSpecs,
     pub(super) tools: ToolSpecs,
-    pub(super) next: u64,
-    pub(super) end: u64,
-    pub(super) end_sent: bool,
-    /// Agents that were done with their first step.
-    pub(super) done: Vec<SessionId>,
-    /// Sessions made since the list was last drained, with their digests.
-    pub(super) planned: Vec<(SessionId, u64)>,
 }
 
 impl SimulatedSource<'_> {
     /// The next sessions, `count` at most. A failed batch is asked for again one by one: sessions
-    /// do not depend on one another, so those before the one that fails are good.
-    pub(super) fn make(&mut self, count: u32) -> Result<Vec<SessionPlan<Request>>, PluginFailure> {
+    /// do not depend on one another, so those before the one that fails are good. The failure of
+    /// an agent costs only its session.
+    pub(super) fn make(&mut self, count: u32) -> Result<Vec<MadeSession<Request>>, PluginFailure> {
         let first = self.next;
         let most = match self.workload {
-            Workload::Planned(_) => MAX_BATCH,
+            OpenWorkload::Planned(_) => MAX_BATCH,
             // A started agent cannot be started again.
-            Workload::Reactive(_) => 1,
+            OpenWorkload::Reactive(_) => 1,
         };
         let count = u64::from(count.min(most)).min(self.end - first) as u32;
-        let (count, mut plans) = match self.batch(first, count) {
+        let (count, mut made) = match self.batch(first, count) {
             Err(_) if count > 1 => (1, self.batch(first, 1)?),
-            plans => (count, plans?),
+            made => (count, made?),
         };
         if let Some(arrivals) = &mut self.arrivals {
-            let arrivals = arrivals.read(first, plans.len() as u32)?;
-            plans.truncate(arrivals.len());
-            self.planned.truncate(arrivals.len());
-            for (plan, at) in plans.iter_mut().zip(arrivals) {
-                plan.arrives_at = Some(at);
+            let arrivals = arrivals.read(first, made.len() as u32)?;
+            made.truncate(arrivals.len());
+            for (session, at) in made.iter_mut().zip(arrivals) {
+                session.plan.arrives_at = Some(at);
             }
         }
-        if (plans.len() as u64) < u64::from(count) {
-            self.end = first + plans.len() as u64;
+        if (made.len() as u64) < u64::from(count) {
+            self.end = first + made.len() as u64;
         }
-        self.next = first + plans.len() as u64;
-        Ok(plans)
+        self.next = first + made.len() as u64;
+        Ok(made)
     }
 
-    fn batch(&mut self, first: u64, count: u32) -> Result<Vec<SessionPlan<Request>>, PluginFailure> {
-        let begun = match &mut self.workload {
-            Workload::Planned(source) => {
+    fn batch(&mut self, first: u64, count: u32) -> Result<Vec<MadeSession<Request>>, PluginFailure> {
+        let preparer = &self.preparer;
+        match &mut self.workload {
+            OpenWorkload::Planned(source) => {
                 let sessions = self.part.sessions(&mut **source, first, count)?;
-                let begun = sessions.into_iter();
-                begun.map(|(id, session)| (id, session, Vec::new())).collect()
+                sessions
+                    .into_iter()
+                    .map(|(id, session)| preparer.planned(id, session))
+                    .collect()
             }
-            Workload::Reactive(agents) => {
-                let mut begun = Vec::new();
-                for position in first..first + u64::from(count) {
-                    let id = self.part.session(position);
-                    self.timing.allows_agent(&self.plugin, id)?;
-                    let step = agents.start(id)?;
-                    if step.done {
-                        self.done.push(id);
-                    }
-                    begun.push((id, step.added, step.cancel));
-                }
-                begun
+            OpenWorkload::Reactive(agents) => {
+                let positions = first..first + u64::from(count);
+                let ids = positions.map(|position| self.part.session(position));
+                ids.map(|id| preparer.agent(agents, id)).collect()
             }
-        };
-        let kind = match self.workload {
-            Workload::Planned(_) => SessionKind::Planned,
-            Workload::Reactive(_) => SessionKind::Reactive,
-        };
-        let (mut plans, mut planned) = (Vec::new(), Vec::new());
-        for (id, mut session, cancel) in begun {
-            planned.push((id, session_digest(&session)));
-            let arrives_at = match kind {
-                SessionKind::Planned => {
-                    drop_unsent(&mut session.requests);
-                    ToolRunKeys::default().assign(&mut session);
-                    self.timing.arrival(&self.plugin, id, &session)?
-                }
-                SessionKind::Reactive => None,
-            };
-            plans.push(SessionPlan {
-                arrives_at,
-                id,
-                nodes: self.nodes(id, session)?,
-                kind,
-                cancel,
-            });
         }
-        self.planned.append(&mut planned);
-        Ok(plans)
+    }
+}
+
+impl SimulatedPreparer<'_> {
+    fn planned(&self, id: SessionId, mut session: Session) -> Result<MadeSession<Request>, PluginFailure> {
+        let digest = session_digest(&session);
+        drop_unsent(&mut session.requests);
+        ToolRunKeys::default().assign(&mut session);
+        let plan = SessionPlan {
+            arrives_at: self.timing.arrival(&self.plugin, id, &session)?,
+            id,
+            nodes: self.nodes(id, session)?,
+            kind: SessionKind::Planned,
+            cancel: Vec::new(),
+        };
+        Ok(MadeSession {
+            plan,
+            start: SessionStart::Made { digest, done: false },
+        })
+    }
+
+    fn agent(&self, agents: &mut LiveAgents, id: SessionId) -> Result<MadeSession<Request>, PluginFailure> {
+        self.timing.allows_agent(&self.plugin, id)?;
+        let first = agents.start(id, |AgentStep { added, cancel, done }| {
+            Ok(FirstStep {
+                digest: session_digest(&added),
+                nodes: self.nodes(id, added)?,
+                cancel,
+                done,
+            })
+        });
+        Ok(MadeSession::of_agent(id, first))
     }
 
     /// The nodes of a session, or of an agent's step.

@@ -206,6 +206,38 @@ fn missed(ran: &Ran) -> Vec<u64> {
     missed.collect()
 }
 
+/// More sessions than are read ahead, by an arrival process and by recorded arrivals: they start
+/// at their instant, before the time goes on.
+#[test]
+fn any_number_of_sessions_starts_at_one_instant_of_virtual_time() {
+    const SESSIONS: u64 = 6000;
+    let together = Process {
+        instant: |_| 1000 * MS,
+        ..process()
+    };
+    let of_process = (planned(together, SESSIONS), Kind::HastyAgents);
+    let mut plan = plan();
+    plan.scheduler.traffic = TrafficRule::Scheduled { replays: false };
+    plan.scheduler.max_sessions = None;
+    let recorded = Kind::Generated {
+        seed: 0,
+        length: Some(SESSIONS),
+        session: |_, _| veeksha_model::Session {
+            requests: vec![crate::fakes::request(0, &[])],
+            arrives_at: Some(1000 * MS),
+            ..veeksha_model::Session::default()
+        },
+        only: Shard::WHOLE,
+    };
+    for (plan, kind) in [of_process, (plan, recorded)] {
+        let simulated = simulate(&plan, &quick(), kind);
+        let records = simulated.records();
+        let first = records.iter().filter(|record| record.id.node.0 == 0);
+        let late = first.clone().filter(|record| record.dispatched_at > 1000 * MS);
+        assert_eq!((first.count(), late.count()), (SESSIONS as usize, 0));
+    }
+}
+
 /// A process that is late starves the dispatcher: the sessions start when they come, and count from
 /// their arrivals.
 #[test]

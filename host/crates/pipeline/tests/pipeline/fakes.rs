@@ -83,7 +83,16 @@ pub(crate) enum Kind {
     FailingAgents,
     /// Agents that start another tool run of no time after each one, without end.
     EndlessAgents,
+    /// Agents of two steps that the test makes, the second in answer to the first request.
+    SteppingAgents {
+        length: Option<u64>,
+        first: MadeStep,
+        second: MadeStep,
+    },
 }
+
+/// Makes the requests of a session's step, or fails.
+pub(crate) type MadeStep = fn(u64) -> Result<Vec<Request>, &'static str>;
 
 pub(crate) struct Factory {
     info: WorkloadInfo,
@@ -120,6 +129,15 @@ impl WorkloadFactory for Factory {
                 length,
                 session,
                 only,
+            })),
+            Kind::SteppingAgents {
+                length,
+                first,
+                second,
+            } => Workload::Reactive(Box::new(Stepping {
+                length,
+                first,
+                second,
             })),
             Kind::EndlessAgents => Workload::Reactive(Box::new(Endless)),
             Kind::Agents => Workload::Reactive(Box::new(Agents {
@@ -245,6 +263,54 @@ impl AgentSource for Agents {
             done: true,
             ..AgentStep::default()
         })
+    }
+
+    fn finish(&mut self, _: SessionId) {}
+}
+
+struct Stepping {
+    length: Option<u64>,
+    first: MadeStep,
+    second: MadeStep,
+}
+
+fn stepped(requests: Result<Vec<Request>, &str>, done: bool) -> Result<AgentStep, PluginFailure> {
+    let trap = |why: &str| PluginFailure::new("fake", "agent", PluginFailureKind::Trap, why);
+    Ok(AgentStep {
+        added: requests.map_err(trap)?.into(),
+        done,
+        ..AgentStep::default()
+    })
+}
+
+impl AgentSource for Stepping {
+    fn length(&mut self) -> Result<Option<u64>, PluginFailure> {
+        Ok(self.length)
+    }
+
+    fn start(&mut self, session: SessionId) -> Result<AgentStep, PluginFailure> {
+        stepped((self.first)(session.0), false)
+    }
+
+    fn answered(
+        &mut self,
+        session: SessionId,
+        node: NodeId,
+        _: &Response,
+        _: u64,
+    ) -> Result<AgentStep, PluginFailure> {
+        // The answers of the first step lead to one step each.
+        let requests = if node.0 < 10 {
+            (self.second)(session.0)
+        } else {
+            Ok(Vec::new())
+        };
+        let is_last = node.0 >= 10;
+        stepped(requests, is_last)
+    }
+
+    fn failed(&mut self, _: SessionId, _: &FailureReason) -> Result<AgentStep, PluginFailure> {
+        stepped(Ok(Vec::new()), true)
     }
 
     fn finish(&mut self, _: SessionId) {}

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test reports a failure by panicking")]
 
+mod agent_failures;
 mod arrivals;
 mod clients;
 mod fakes;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use veeksha_events::{Event, RequestRecord, Status};
 use veeksha_model::{ErrorClass, FailureReason, Nanos, Request, Response, Seed, ToolCall, Usage};
-use veeksha_ports::Workload;
 use veeksha_scheduler::SchedulerInput;
 
 use super::Simulation;
 use crate::entry::EventEntry;
+use crate::live_agents::OpenWorkload;
 use crate::pieces::{AnswerSource, answer_identity};
 use crate::virtual_time::in_flight::{InFlight, record_of};
 use crate::virtual_time::servers::ClientServer;
@@ -142,8 +142,8 @@ impl Simulation<'_> {
     /// Returns the text of an answer's first tokens, which only an agent reads.
     pub(super) fn text(&self, flight: &InFlight, tokens: u32) -> String {
         match &self.source.workload {
-            Workload::Planned(_) => String::new(),
-            Workload::Reactive(_) => {
+            OpenWorkload::Planned(_) => String::new(),
+            OpenWorkload::Reactive(_) => {
                 let seed = Seed::from(answer_identity(flight.id.session, flight.id.node));
                 self.materializer.text(seed, tokens).to_string()
             }

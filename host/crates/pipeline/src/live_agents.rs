@@ -1,0 +1,95 @@
+//! Agents whose sessions end with their first error.
+
+use std::collections::HashSet;
+
+use veeksha_model::{Nanos, NodeId, SessionId};
+use veeksha_ports::{AgentSource, AgentStep, PluginFailure, SessionSource, Workload};
+use veeksha_scheduler::NodeOutcome;
+
+/// An open instance of a workload.
+pub(crate) enum OpenWorkload {
+    /// Whole graphs ahead of time.
+    Planned(Box<dyn SessionSource>),
+    /// Nodes in answer to completions.
+    Reactive(LiveAgents),
+}
+
+impl From<Workload> for OpenWorkload {
+    fn from(workload: Workload) -> Self {
+        match workload {
+            Workload::Planned(source) => OpenWorkload::Planned(source),
+            Workload::Reactive(agents) => OpenWorkload::Reactive(LiveAgents {
+                agents,
+                failed: HashSet::new(),
+            }),
+        }
+    }
+}
+
+impl OpenWorkload {
+    /// Returns the number of sessions, or `None` if there is no end.
+    pub(crate) fn length(&mut self) -> Result<Option<u64>, PluginFailure> {
+        match self {
+            OpenWorkload::Planned(source) => source.length(),
+            OpenWorkload::Reactive(LiveAgents { agents, .. }) => agents.length(),
+        }
+    }
+}
+
+/// Live agents. A session fails once, whether its agent fails or a step of it cannot be prepared:
+/// ends of nodes that were on their way are not passed on.
+pub(crate) struct LiveAgents {
+    agents: Box<dyn AgentSource>,
+    /// Sessions that have failed, until they are over.
+    failed: HashSet<SessionId>,
+}
+
+impl LiveAgents {
+    /// Starts a session and prepares the first step.
+    pub(crate) fn start<T>(
+        &mut self,
+        session: SessionId,
+        prepare: impl FnOnce(AgentStep) -> Result<T, PluginFailure>,
+    ) -> Result<T, PluginFailure> {
+        let prepared = self.agents.start(session).and_then(prepare);
+        self.keep(session, prepared)
+    }
+
+    /// Passes the end of a node to its agent and prepares the next step. Returns `None` if the
+    /// session has failed before.
+    pub(crate) fn ended<T>(
+        &mut self,
+        session: SessionId,
+        node: NodeId,
+        outcome: &NodeOutcome,
+        at: Nanos,
+        prepare: impl FnOnce(AgentStep) -> Result<T, PluginFailure>,
+    ) -> Option<Result<T, PluginFailure>> {
+        if self.failed.contains(&session) {
+            return None;
+        }
+        let step = match outcome {
+            NodeOutcome::Answered(response) => self.agents.answered(session, node, response, at),
+            NodeOutcome::Failed(reason) => self.agents.failed(session, reason),
+            NodeOutcome::ToolRan(run) => self.agents.tool_ended(session, run),
+        };
+        Some(self.keep(session, step.and_then(prepare)))
+    }
+
+    /// Notes that a session is over.
+    pub(crate) fn finish(&mut self, session: SessionId) {
+        self.failed.remove(&session);
+        self.agents.finish(session);
+    }
+
+    fn keep<T>(
+        &mut self,
+        session: SessionId,
+        prepared: Result<T, PluginFailure>,
+    ) -> Result<T, PluginFailure> {
+        if prepared.is_err() {
+            self.failed.insert(session);
+        }
+        prepared
+    }
+}
