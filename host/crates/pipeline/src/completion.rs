@@ -200,14 +200,19 @@ struct CountedOutcome {
     from_usage: bool,
 }
 
-/// Output tokens are the server's count; where it gave none, the tokenizer's.
+/// Output tokens are the server's count; where it gave none, the tokenizer's. That of a part of an
+/// answer is at most what was requested: another tokenizer than the server's may count more.
 fn count_output(tokenizer: &Tokenizer, mut outcome: RequestOutcome) -> CountedOutcome {
     let from_usage = matches!(&outcome.result, Ok(response) if response.usage.is_some());
+    let most = outcome.job.request.request.output.target_tokens;
     let result = std::mem::replace(&mut outcome.result, Ok(Response::default()));
     let result = result.map_err(Arc::new).map(|mut response| {
         if !from_usage {
             response.output_tokens =
                 count(tokenizer, &response.reasoning).saturating_add(visible_tokens(tokenizer, &response));
+            if let Some(most) = most.filter(|_| response.cancelled) {
+                response.output_tokens = response.output_tokens.min(most);
+            }
         }
         Arc::new(response)
     });
@@ -539,6 +544,26 @@ mod tests {
         let counted = count_output(&tokenizer, outcome(Ok(response)));
         assert!(!counted.from_usage && called > 0);
         assert_eq!(counted.result.unwrap().output_tokens, text + called);
+    }
+
+    #[test]
+    fn part_of_an_answer_has_at_most_the_requested_tokens() {
+        let tokenizer = Tokenizer::embedded().unwrap();
+        let tokens = |cancelled| {
+            let response = Response {
+                text: "five words of an answer".into(),
+                cancelled,
+                ..Response::default()
+            };
+            let mut outcome = outcome(Ok(response));
+            let mut request = Prepared::clone(&outcome.job.request);
+            request.request.output.target_tokens = Some(3);
+            outcome.job.request = Arc::new(request);
+            count_output(&tokenizer, outcome).result.unwrap().output_tokens
+        };
+        assert_eq!(tokens(true), 3);
+        // A whole answer shows that the server exceeded the limit.
+        assert!(tokens(false) > 3);
     }
 
     #[test]
