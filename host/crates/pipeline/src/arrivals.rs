@@ -3,12 +3,16 @@
 use std::collections::VecDeque;
 
 use veeksha_model::Nanos;
-use veeksha_ports::{ArrivalFactory, ArrivalSource, PluginFailure};
+use veeksha_ports::{ArrivalFactory, ArrivalSource, PluginFailure, PluginFailureKind};
 
 use crate::partition::Partition;
 
 /// Arrivals asked for in one call of a process, at most.
 const MAX_CALL: u64 = 1024;
+
+/// Sessions that may arrive at one instant in a run without `max_sessions`: a process that never
+/// advances would fill the memory. Each takes about 10 KiB while it is live.
+const MAX_TOGETHER: u32 = 100_000;
 
 /// An open process. Arrival `i` belongs to session `i` of the whole run: those of other parts are
 /// passed over.
@@ -18,16 +22,28 @@ pub(crate) struct ArrivalReader {
     /// The session whose arrival is next.
     next: u64,
     has_ended: bool,
+    plugin: String,
+    /// True if the run has no maximum number of sessions.
+    is_endless: bool,
+    /// The latest arrival, and the number of sessions that arrive then.
+    latest: (Nanos, u32),
 }
 
 impl ArrivalReader {
-    /// Opens a process.
-    pub(crate) fn open(factory: &dyn ArrivalFactory, part: Partition) -> Result<Self, PluginFailure> {
+    /// Opens a process for a part of a run with a maximum number of sessions.
+    pub(crate) fn open(
+        factory: &dyn ArrivalFactory,
+        part: Partition,
+        max_sessions: Option<u64>,
+    ) -> Result<Self, PluginFailure> {
         Ok(ArrivalReader {
             source: factory.open()?,
             part,
             next: 0,
             has_ended: false,
+            plugin: factory.info().name.clone(),
+            is_endless: max_sessions.is_none(),
+            latest: (0, 0),
         })
     }
 
@@ -44,6 +60,7 @@ impl ArrivalReader {
             let some = self.source.next(wanted)?;
             self.has_ended = some.len() < wanted as usize;
             for at in some {
+                self.check_progress(at)?;
                 if self.part.owns(self.next) {
                     arrivals.push(at);
                 }
@@ -51,6 +68,29 @@ impl ArrivalReader {
             }
         }
         Ok(arrivals)
+    }
+
+    /// Counts the sessions that arrive at one instant.
+    fn check_progress(&mut self, at: Nanos) -> Result<(), PluginFailure> {
+        let (latest, together) = self.latest;
+        self.latest = (
+            at,
+            if at == latest {
+                together.saturating_add(1)
+            } else {
+                1
+            },
+        );
+        if !self.is_endless || self.latest.1 <= MAX_TOGETHER {
+            return Ok(());
+        }
+        let message = format!(
+            "session {}: more than {MAX_TOGETHER} sessions arrive at {at} ns; let the arrivals advance, or \
+             set `runtime.max_sessions` if so many sessions are to start at once",
+            self.next
+        );
+        let kind = PluginFailureKind::Result;
+        Err(PluginFailure::new(&self.plugin, "process.next", kind, message))
     }
 }
 

@@ -101,6 +101,8 @@ struct ArrivalCommand {
 pub(crate) struct SessionMaker {
     pub(crate) preparer: Preparer,
     pub(crate) part: Partition,
+    /// Maximum number of sessions of the whole run.
+    pub(crate) max_sessions: Option<u64>,
 }
 
 /// The workers of a run.
@@ -141,8 +143,11 @@ impl Workers {
         }
         if let Some(process) = arrivals {
             let (commands, inbox) = unbounded();
-            let (process, part) = (process.clone(), maker.part);
-            let body = move || read_arrivals(&*process, part, &inbox, &made, &ended);
+            let (process, part, most) = (process.clone(), maker.part, maker.max_sessions);
+            let body = move || {
+                let reader = ArrivalReader::open(&*process, part, most);
+                read_arrivals(reader, &inbox, &made, &ended);
+            };
             workers.threads.push(spawn(ARRIVALS.to_owned(), body)?);
             workers.arrivals = Some(commands);
         }
@@ -234,13 +239,12 @@ fn work(
 /// The work of the thread that owns the arrival process. After a failure there are no further
 /// arrivals.
 fn read_arrivals(
-    process: &dyn ArrivalFactory,
-    part: Partition,
+    opened: Result<ArrivalReader, PluginFailure>,
     inbox: &Receiver<ArrivalCommand>,
     made: &Sender<WorkerMessage>,
     ended: &AtomicBool,
 ) {
-    let mut reader = match ArrivalReader::open(process, part) {
+    let mut reader = match opened {
         Ok(reader) => reader,
         Err(failure) => {
             let _ = made.send(WorkerMessage::SourceFailed { first: 0, failure });
@@ -381,7 +385,7 @@ fn planned(
     first: u64,
     count: u32,
 ) -> Result<Vec<MadeSession<Prepared>>, PluginFailure> {
-    let SessionMaker { preparer, part } = maker;
+    let SessionMaker { preparer, part, .. } = maker;
     let sessions = part.sessions(source, first, count)?;
     let plans = sessions.into_iter().map(|(id, session)| {
         let arrives_at = preparer.timing.arrival(&preparer.plugin, id, &session)?;
@@ -409,7 +413,7 @@ fn reactive(
     first: u64,
     count: u32,
 ) -> Result<Vec<MadeSession<Prepared>>, PluginFailure> {
-    let SessionMaker { preparer, part } = maker;
+    let SessionMaker { preparer, part, .. } = maker;
     (first..first + u64::from(count))
         .map(|position| {
             let id = part.session(position);

@@ -64,6 +64,7 @@ pub fn run(
             tools: plan.tools.clone(),
         },
         part,
+        max_sessions: plan.scheduler.max_sessions,
     };
     let (workers, made) = Workers::start(plan.plugin_threads, factory, &maker, plan.arrivals.as_ref())?;
     let mut lookahead = Lookahead::new(plan, part);

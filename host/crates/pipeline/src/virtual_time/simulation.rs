@@ -53,7 +53,8 @@ pub fn simulate(
     let seed = config.seed;
     let opened = open(&**factory).and_then(|(workload, length)| {
         let arrivals = plan.arrivals.as_deref();
-        let arrivals = arrivals.map(|process| ArrivalReader::open(process, part));
+        let most = plan.scheduler.max_sessions;
+        let arrivals = arrivals.map(|process| ArrivalReader::open(process, part, most));
         Ok((workload, arrivals.transpose()?, length))
     });
     let (workload, arrivals, length) = match opened {

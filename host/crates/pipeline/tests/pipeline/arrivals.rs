@@ -12,7 +12,7 @@ use veeksha_scheduler::{Shard, TrafficRule};
 
 use crate::fakes::{Kind, plan};
 use crate::real_time::{ENDLESS, Ran, drive};
-use crate::virtual_time::{quick, simulate};
+use crate::virtual_time::{Simulated, quick, simulate};
 
 /// A process whose session `i` arrives at `instant(i)`.
 #[derive(Clone)]
@@ -196,6 +196,50 @@ fn a_process_that_fails_ends_the_source_and_names_its_session() {
         assert_eq!(failed.map(|session| session.0), Some(started.len() as u64));
         assert!(started.len() >= 200 && started.len() <= 300, "{}", started.len());
     }
+}
+
+/// A process that stops to advance, in a part of a run with one of 1,000 sessions: all arrivals
+/// count.
+fn standing(max_sessions: Option<u64>) -> Plan {
+    let standing = Process {
+        instant: |session| if session < 5 { 0 } else { MS },
+        ..process()
+    };
+    let mut plan = planned(standing, 0);
+    plan.scheduler.traffic = TrafficRule::Scheduled { replays: false };
+    plan.scheduler.max_sessions = max_sessions;
+    plan.scheduler.benchmark_timeout = Some(2_000 * MS);
+    plan.shard = Shard {
+        index: 0,
+        count: 1000,
+    };
+    plan
+}
+
+/// Five sessions arrive before, and 100,000 may arrive together.
+#[test]
+fn a_process_that_never_advances_ends_the_workload() {
+    let plan = standing(None);
+    let expected = "session 100005: more than 100000 sessions arrive at 1000000 ns";
+    // A run reads the arrivals of its first sessions before it starts.
+    let error = drive(&plan, Kind::HastyAgents, &Control::default())
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains(expected), "{error}");
+    let Simulated { end, entries } = simulate(&plan, &quick(), Kind::HastyAgents);
+    assert_eq!(end.plugin_failures.len(), 1);
+    assert!(end.plugin_failures[0].message.starts_with(expected));
+    // Those of the last batch do not start.
+    let started = starts(&entries).len();
+    assert!((1..=101).contains(&started), "{started}");
+    assert_eq!(end.unstarted.map(|sessions| sessions.count), Some(None));
+}
+
+#[test]
+fn as_many_sessions_as_the_run_has_may_arrive_together() {
+    let simulated = simulate(&standing(Some(110_000)), &quick(), Kind::HastyAgents);
+    assert!(simulated.end.plugin_failures.is_empty());
+    assert_eq!(starts(&simulated.entries).len(), 110);
 }
 
 fn missed(ran: &Ran) -> Vec<u64> {
