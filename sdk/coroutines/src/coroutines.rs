@@ -5,88 +5,11 @@ use std::rc::Rc;
 
 use crate::coroutine_id::CoroutineId;
 use crate::limits::{
-    MAX_DEPTH, MAX_LIVE, MAX_NODES, MAX_SUBAGENTS, NotAwaited, SpawnError, TooManyNodes, WaitError,
+    MAX_DEPTH, MAX_ENDS, MAX_LIVE, MAX_NODES, MAX_SUBAGENTS, NotAwaited, SpawnError, TooManyNodes, WaitError,
 };
 use crate::moment::{Moment, Nanos, Node, Start};
 use crate::step::{IssuedStep, NewNode, Outbox};
-
-/// The condition under which a coroutine continues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Everything that it waits for has ended.
-    All,
-    /// One of the things that it waits for has ended. The others are stopped.
-    First,
-}
-
-/// A thing that a coroutine waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target<R> {
-    /// A new node: a request or a tool run.
-    Node(R),
-    /// The end of a subagent.
-    Coroutine(CoroutineId),
-    /// This time.
-    Sleep(Nanos),
-}
-
-/// The end of a node or of a coroutine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome<V> {
-    /// It ended with this value.
-    Value(V),
-    /// The time of a sleep has passed.
-    Slept,
-    /// It lost a race.
-    Stopped,
-}
-
-/// The reason why a coroutine runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resumption<V> {
-    /// It starts.
-    Started,
-    /// Everything has ended: the outcomes, in the order of the targets.
-    All(Vec<Outcome<V>>),
-    /// One of the targets has ended: its index and outcome.
-    First(usize, Outcome<V>),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Awaited {
-    Node(Node),
-    Coroutine(CoroutineId),
-    Sleep,
-    /// A node or sleep of a race that was decided before it.
-    Unsent,
-}
-
-struct Slot<V> {
-    awaited: Awaited,
-    outcome: Option<Outcome<V>>,
-    /// In a race: the timer that ends when the end of the coroutine or sleep is reached.
-    timer: Option<Node>,
-    /// The moment of the end, unless `awaited` implies it.
-    ends: Option<Rc<Moment>>,
-}
-
-impl<V> Slot<V> {
-    fn new(awaited: Awaited) -> Self {
-        Slot {
-            awaited,
-            outcome: None,
-            timer: None,
-            ends: None,
-        }
-    }
-}
-
-struct Wait<V> {
-    mode: Mode,
-    slots: Vec<Slot<V>>,
-    /// Slots without an outcome.
-    left: usize,
-}
+use crate::wait::{Awaited, Mode, Outcome, Resumption, Slot, Target, Wait};
 
 enum State<V> {
     /// Running, or in the queue.
@@ -110,6 +33,12 @@ struct Coroutine<V> {
     received: bool,
 }
 
+impl<V> Coroutine<V> {
+    fn is_stopped(&self) -> bool {
+        matches!(self.state, State::Ended(Outcome::Stopped))
+    }
+}
+
 /// The coroutines of a session. `V` is the value of an answer and of a coroutine that ended, `R` a
 /// node as its author wrote it.
 ///
@@ -124,6 +53,7 @@ pub struct Coroutines<V, R> {
     outbox: Outbox<R>,
     stopped: Vec<CoroutineId>,
     live: usize,
+    max_ends: usize,
 }
 
 impl<V: Clone, R: NewNode> Default for Coroutines<V, R> {
@@ -135,6 +65,11 @@ impl<V: Clone, R: NewNode> Default for Coroutines<V, R> {
 impl<V: Clone, R: NewNode> Coroutines<V, R> {
     /// Creates a session with its main function, which is ready.
     pub fn new() -> Self {
+        Self::with_max_ends(MAX_ENDS)
+    }
+
+    /// Creates a session like [`Coroutines::new`] with another limit than [`MAX_ENDS`], at least 1.
+    pub fn with_max_ends(max_ends: usize) -> Self {
         let mut coroutines = Coroutines {
             all: Vec::new(),
             ready: VecDeque::new(),
@@ -142,6 +77,7 @@ impl<V: Clone, R: NewNode> Coroutines<V, R> {
             outbox: Outbox::new(),
             stopped: Vec::new(),
             live: 0,
+            max_ends: max_ends.max(1),
         };
         let start = Rc::new(Moment::session_start());
         coroutines.add(CoroutineId::MAIN, 0, start);
@@ -192,8 +128,7 @@ impl<V: Clone, R: NewNode> Coroutines<V, R> {
     /// # Errors
     /// If it would have more than [`MAX_NODES`].
     pub fn check_nodes(&self, targets: &[Target<R>]) -> Result<(), TooManyNodes> {
-        let is_node = |target: &&Target<R>| !matches!(target, Target::Coroutine(_));
-        let nodes = targets.iter().filter(is_node).count();
+        let nodes = targets.iter().filter(|target| !target.is_coroutine()).count();
         if nodes + self.outbox.nodes() as usize > MAX_NODES {
             return Err(TooManyNodes);
         }
@@ -226,6 +161,7 @@ impl<V: Clone, R: NewNode> Coroutines<V, R> {
         if self.line(parent).count() >= MAX_DEPTH {
             return Err(SpawnError::Depth);
         }
+        self.condense(parent, 0);
         let spawner = self.get_mut(parent);
         spawner.children += 1;
         let (number, now) = (spawner.children, Rc::clone(&spawner.now));
@@ -234,8 +170,23 @@ impl<V: Clone, R: NewNode> Coroutines<V, R> {
 
     /// Delays everything that follows in a coroutine.
     pub fn sleep(&mut self, id: CoroutineId, time: Nanos) {
-        let coroutine = self.get_mut(id);
-        coroutine.now = Rc::new(coroutine.now.after(time));
+        Rc::make_mut(&mut self.get_mut(id).now).delay(time);
+    }
+
+    /// Replaces the moment of a coroutine by a timer if it has many ends, before subagents or
+    /// `nodes` nodes start at it.
+    ///
+    /// A moment grows without bound where the ends of subagents follow from nothing else that the
+    /// coroutine waits for, as in a loop of `spawn`, `sleep` and `join`. Each of its ends would be
+    /// an edge of everything that starts.
+    fn condense(&mut self, id: CoroutineId, nodes: usize) {
+        let has_room = self.outbox.nodes() as usize + nodes < MAX_NODES;
+        if self.get(id).now.ends() <= self.max_ends || !has_room {
+            return;
+        }
+        let now = std::mem::take(&mut self.get_mut(id).now);
+        let timer = self.outbox.unawaited_timer(id, &now);
+        self.get_mut(id).now = Rc::new(Moment::completion(timer));
     }
 
     /// Returns an error if `id` cannot wait for `target`.
@@ -254,6 +205,11 @@ impl<V: Clone, R: NewNode> Coroutines<V, R> {
     /// The caller has checked the targets with [`Coroutines::check_wait`] and
     /// [`Coroutines::check_nodes`].
     pub fn wait(&mut self, id: CoroutineId, mode: Mode, targets: Vec<Target<R>>) {
+        let nodes = targets.iter().filter(|target| !target.is_coroutine()).count();
+        // The node of a single request has the edges that a timer would have.
+        if nodes > 1 || nodes < targets.len() && nodes > 0 {
+            self.condense(id, nodes);
+        }
         let now = Rc::clone(&self.get(id).now);
         // A wait for one thing is not a race.
         let is_race = mode == Mode::First && targets.len() > 1;
@@ -293,6 +249,7 @@ impl<V: Clone, R: NewNode> Coroutines<V, R> {
             };
             slots.push(slot);
         }
+        drop(now);
         let left = slots.iter().filter(|slot| slot.outcome.is_none()).count();
         self.get_mut(id).state = State::Waiting(Wait { mode, slots, left });
         self.resume_if_satisfied(id, winner);
@@ -302,13 +259,17 @@ impl<V: Clone, R: NewNode> Coroutines<V, R> {
     fn has_ended(&self, target: &Target<R>, now: &Moment, is_race: bool) -> bool {
         match target {
             Target::Node(_) => false,
-            Target::Sleep(time) => !is_race || now.after(*time).has_passed(now),
+            Target::Sleep(time) => !is_race || self.has_passed(&now.after(*time), now),
             Target::Coroutine(other) => match &self.get(*other).state {
                 State::Ended(Outcome::Stopped) => true,
-                State::Ended(_) => !is_race || self.get(*other).now.has_passed(now),
+                State::Ended(_) => !is_race || self.has_passed(&self.get(*other).now, now),
                 State::Ready | State::Waiting(_) => false,
             },
         }
+    }
+
+    fn has_passed(&self, moment: &Moment, now: &Moment) -> bool {
+        moment.has_passed(now, |node| self.outbox.is_ignored(node))
     }
 
     /// Waits for a subagent. One that has ended after a sleep ends with a timer in a race.
@@ -422,7 +383,7 @@ impl<V: Clone, R: NewNode> Coroutines<V, R> {
         };
         let is_race = wait.mode == Mode::First && wait.slots.len() > 1;
         let ends = &self.get(of).now;
-        (is_race && !ends.has_passed(&self.get(id).now)).then(|| (of, Rc::clone(ends)))
+        (is_race && !self.has_passed(ends, &self.get(id).now)).then(|| (of, Rc::clone(ends)))
     }
 
     /// Resumes a waiting coroutine if it can continue. `winner` is the slot that ended first.
@@ -450,11 +411,17 @@ impl<V: Clone, R: NewNode> Coroutines<V, R> {
             (Mode::First, Some(index)) => {
                 let slot = wait.slots.swap_remove(index);
                 self.advance(id, std::slice::from_ref(&slot));
-                if let Some(outcome) = slot.outcome {
+                if let Some(outcome) = slot.outcome.clone() {
                     self.ready.push_back((id, Resumption::First(index, outcome)));
                 }
                 for loser in &wait.slots {
-                    self.stop(loser);
+                    self.stop_nodes(loser);
+                    // A subagent may be awaited twice.
+                    if let Awaited::Coroutine(root) = loser.awaited
+                        && loser.awaited != slot.awaited
+                    {
+                        self.stop_tree(root, id);
+                    }
                 }
             }
             _ => {
@@ -467,45 +434,39 @@ impl<V: Clone, R: NewNode> Coroutines<V, R> {
 
     /// Moves a coroutine to the end of what it waited for.
     ///
-    /// A node starts at the moment of its coroutine, and a subagent begins at the moment of its
-    /// parent. If the coroutine has not moved since, their ends are not before it.
+    /// The end of a node or sleep is not before the moment at which the coroutine began to wait for
+    /// it, and that of a subagent is not before the moment at which it was spawned. So they imply
+    /// everything that these moments have.
     fn advance(&mut self, id: CoroutineId, ended: &[Slot<V>]) {
-        let now = &self.get(id).now;
-        let mut is_implied = false;
-        let mut ends = Vec::with_capacity(ended.len() + 1);
+        let mut now = std::mem::take(&mut self.get_mut(id).now);
+        let is_implied = ended.iter().any(|slot| match slot.awaited {
+            Awaited::Node(_) | Awaited::Sleep => true,
+            Awaited::Coroutine(other) => {
+                let other = self.get(other);
+                !other.is_stopped() && Rc::ptr_eq(&other.spawned_at, &now)
+            }
+            Awaited::Unsent => false,
+        });
+        if is_implied {
+            now = Rc::default();
+        }
         for slot in ended {
             match slot.awaited {
-                Awaited::Node(node) => {
-                    is_implied = true;
-                    ends.push(Rc::new(Moment::completion(node)));
-                }
+                Awaited::Node(node) => Rc::make_mut(&mut now).add(&Moment::completion(node)),
                 Awaited::Coroutine(other) => {
                     let other = self.get(other);
-                    if let State::Ended(Outcome::Stopped) = other.state {
-                        continue;
+                    let now = Rc::make_mut(&mut now);
+                    // The subagent of a stopped one may begin after the end of the race.
+                    if !other.is_stopped() {
+                        now.remove_implied(&other.spawned_at);
                     }
-                    is_implied |= Rc::ptr_eq(&other.spawned_at, now);
-                    ends.push(Rc::clone(slot.ends.as_ref().unwrap_or(&other.now)));
+                    now.add(slot.ends.as_ref().unwrap_or(&other.now));
                 }
-                Awaited::Sleep => {
-                    is_implied = true;
-                    ends.extend(slot.ends.clone());
-                }
+                Awaited::Sleep => slot.ends.iter().for_each(|ends| Rc::make_mut(&mut now).add(ends)),
                 Awaited::Unsent => {}
             }
         }
-        if !is_implied {
-            ends.insert(0, Rc::clone(now));
-        }
-        self.get_mut(id).now = Moment::latest(ends);
-    }
-
-    /// Stops the loser of a race: a node in flight, or a subagent with those that it spawned.
-    fn stop(&mut self, loser: &Slot<V>) {
-        self.stop_nodes(loser);
-        if let Awaited::Coroutine(root) = loser.awaited {
-            self.stop_tree(root);
-        }
+        self.get_mut(id).now = now;
     }
 
     /// Cancels the nodes in flight of a wait.
@@ -521,7 +482,9 @@ impl<V: Clone, R: NewNode> Coroutines<V, R> {
         }
     }
 
-    fn stop_tree(&mut self, root: CoroutineId) {
+    /// Stops a subagent and those that it spawned, because it lost the race of `id`.
+    fn stop_tree(&mut self, root: CoroutineId, id: CoroutineId) {
+        let decided = Rc::clone(&self.get(id).now);
         let tree: Vec<CoroutineId> = (root.0..self.all.len() as u32)
             .map(CoroutineId)
             .filter(|id| !matches!(self.get(*id).state, State::Ended(_)) && self.is_within(*id, root))
@@ -529,6 +492,7 @@ impl<V: Clone, R: NewNode> Coroutines<V, R> {
         // All of them end before a coroutine outside learns of it.
         for id in &tree {
             let ended = State::Ended(Outcome::Stopped);
+            self.get_mut(*id).now = Rc::clone(&decided);
             if let State::Waiting(wait) = std::mem::replace(&mut self.get_mut(*id).state, ended) {
                 for slot in &wait.slots {
                     self.stop_nodes(slot);
@@ -772,6 +736,51 @@ mod tests {
     }
 
     #[test]
+    fn a_subagent_that_races_with_itself_keeps_its_subagents() {
+        let mut session = Session::new();
+        runs(&mut session, MAIN);
+        let racer = session.spawn(MAIN).unwrap();
+        let twice = vec![Target::Coroutine(racer), Target::Coroutine(racer)];
+        send(&mut session, MAIN, Mode::First, twice);
+        runs(&mut session, racer);
+        let inner = session.spawn(racer).unwrap();
+        session.end(racer, "won");
+        runs(&mut session, inner);
+        request(&mut session, inner);
+        let won = Resumption::First(0, Outcome::Value("won"));
+        assert_eq!(runs(&mut session, MAIN), won);
+        assert!(session.take_stopped().is_empty());
+        join(&mut session, MAIN, inner);
+        session.answer(1, "").unwrap();
+        runs(&mut session, inner);
+        session.end(inner, "found");
+        let found = Resumption::All(vec![Outcome::Value("found")]);
+        assert_eq!(runs(&mut session, MAIN), found);
+    }
+
+    #[test]
+    fn a_join_of_a_loser_continues_when_the_race_ends() {
+        let mut session = planned();
+        let [loser, outside] = [(); 2].map(|()| session.spawn(MAIN).unwrap());
+        send(
+            &mut session,
+            MAIN,
+            Mode::First,
+            vec![REQUEST, Target::Coroutine(loser)],
+        );
+        runs(&mut session, loser);
+        request(&mut session, loser);
+        runs(&mut session, outside);
+        join(&mut session, outside, loser);
+        session.take_step();
+        session.answer(2, "").unwrap();
+        runs(&mut session, MAIN);
+        let stopped = Resumption::All(vec![Outcome::Stopped]);
+        assert_eq!(runs(&mut session, outside), stopped);
+        assert_eq!(request(&mut session, outside), ends(&[(1, 0), (2, 0)], 0));
+    }
+
+    #[test]
     fn a_race_that_is_decided_sends_nothing() {
         let mut session = Session::new();
         runs(&mut session, MAIN);
@@ -907,7 +916,7 @@ mod tests {
         session.answer(2, "x").unwrap();
         let both = vec![Outcome::Value("x"), Outcome::Slept];
         assert_eq!(runs(&mut session, MAIN), Resumption::All(both));
-        assert_eq!(request(&mut session, MAIN), ends(&[(2, 0), (1, 20)], 0));
+        assert_eq!(request(&mut session, MAIN), ends(&[(1, 20), (2, 0)], 0));
         session.answer(3, "x").unwrap();
         runs(&mut session, MAIN);
         send(&mut session, MAIN, Mode::All, vec![Target::Sleep(5)]);

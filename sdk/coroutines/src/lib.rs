@@ -13,6 +13,10 @@
 //!
 //! A sleep is not an event, but a race is decided by events. So where a race waits for an end that
 //! a sleep delays, that end is a node: a timer, which starts at its moment and takes no time.
+//!
+//! A moment keeps no event that another one implies: a subagent ends after everything that had
+//! ended when it was spawned. Where many remain, a timer replaces them for what starts next, so that
+//! the number of edges does not grow with the length of a session.
 #![forbid(unsafe_code)]
 
 mod coroutine_id;
@@ -21,12 +25,14 @@ mod limits;
 mod moment;
 mod rules;
 mod step;
+mod wait;
 
 pub use coroutine_id::CoroutineId;
-pub use coroutines::{Coroutines, Mode, Outcome, Resumption, Target};
+pub use coroutines::Coroutines;
 pub use limits::{
-    MAX_DEPTH, MAX_LIVE, MAX_NODES, MAX_SUBAGENTS, NotAwaited, SpawnError, TooManyNodes, WaitError,
+    MAX_DEPTH, MAX_ENDS, MAX_LIVE, MAX_NODES, MAX_SUBAGENTS, NotAwaited, SpawnError, TooManyNodes, WaitError,
 };
 pub use moment::{Event, Nanos, Node, Start, StartEdge};
 pub use rules::{NodeEdge, SUBAGENT, join_edges, lacks_subagent};
 pub use step::{IssuedNode, IssuedStep, NewNode};
+pub use wait::{Mode, Outcome, Resumption, Target};

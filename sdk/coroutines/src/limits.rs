@@ -13,6 +13,12 @@ pub const MAX_SUBAGENTS: usize = 65_536;
 /// Maximum length of the chain of spawns from the main function to a subagent.
 pub const MAX_DEPTH: usize = 256;
 
+/// Maximum number of ends that subagents and concurrent nodes of a coroutine wait for; a timer
+/// replaces more.
+///
+/// Every one is an edge of each node, so more cost memory and time; a timer is one more node.
+pub const MAX_ENDS: usize = 16;
+
 /// A subagent beyond a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpawnError {

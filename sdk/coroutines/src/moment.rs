@@ -1,7 +1,7 @@
 //! Moments: instants of a session, relative to its events.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::collections::btree_map::Entry;
 
 /// The number of a request or tool run within its session.
 pub type Node = u32;
@@ -33,7 +33,7 @@ pub struct StartEdge {
 /// the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Start {
-    /// Distinct nodes, in the order in which they were awaited.
+    /// Distinct nodes, in the order of their numbers.
     pub edges: Vec<StartEdge>,
     /// Think time.
     pub wait: Nanos,
@@ -72,11 +72,11 @@ impl Root {
 }
 
 /// The latest of several instants: the session's start and the ends of nodes, each with a delay.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moment {
     /// The delay after the session's start, unless a node implies it.
     start: Option<Nanos>,
-    nodes: Vec<(Node, Nanos)>,
+    nodes: BTreeMap<Node, Nanos>,
 }
 
 impl Moment {
@@ -84,7 +84,7 @@ impl Moment {
     pub(crate) fn session_start() -> Self {
         Moment {
             start: Some(0),
-            nodes: Vec::new(),
+            nodes: BTreeMap::new(),
         }
     }
 
@@ -92,45 +92,67 @@ impl Moment {
     pub(crate) fn completion(node: Node) -> Self {
         Moment {
             start: None,
-            nodes: vec![(node, 0)],
+            nodes: BTreeMap::from([(node, 0)]),
+        }
+    }
+
+    /// Returns the number of ends that the moment has.
+    pub(crate) fn ends(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Moves the moment by `time`.
+    pub(crate) fn delay(&mut self, time: Nanos) {
+        for delay in self.start.iter_mut().chain(self.nodes.values_mut()) {
+            *delay = delay.saturating_add(time);
         }
     }
 
     /// Returns the moment `time` after this one.
     pub(crate) fn after(&self, time: Nanos) -> Self {
-        let nodes = self.nodes.iter();
-        Moment {
-            start: self.start.map(|delay| delay.saturating_add(time)),
-            nodes: nodes
-                .map(|&(node, delay)| (node, delay.saturating_add(time)))
-                .collect(),
+        let mut moment = self.clone();
+        moment.delay(time);
+        moment
+    }
+
+    /// Removes the instants that are not after another moment. The caller adds a moment that is not
+    /// before that one.
+    pub(crate) fn remove_implied(&mut self, by: &Moment) {
+        for (&node, &known) in &by.nodes {
+            if let Entry::Occupied(delay) = self.nodes.entry(node)
+                && *delay.get() <= known
+            {
+                delay.remove();
+            }
+        }
+        if self.start.is_some() {
+            let since_start = by.since_start();
+            self.start = self.start.filter(|start| *start > since_start);
         }
     }
 
-    /// Returns the latest of several moments.
-    pub(crate) fn latest(moments: Vec<Rc<Moment>>) -> Rc<Self> {
-        if let [moment] = &moments[..] {
-            return Rc::clone(moment);
+    /// Adds the instants of another moment: the later of both is meant.
+    pub(crate) fn add(&mut self, other: &Moment) {
+        for (&node, &delay) in &other.nodes {
+            let known = self.nodes.entry(node).or_insert(delay);
+            *known = delay.max(*known);
         }
-        let start = moments.iter().filter_map(|moment| moment.start).max();
-        let mut nodes: Vec<(Node, Nanos)> = Vec::new();
-        let mut places = BTreeMap::new();
-        for &(node, delay) in moments.iter().flat_map(|moment| &moment.nodes) {
-            let place = *places.entry(node).or_insert(nodes.len());
-            match nodes.get_mut(place) {
-                Some((_, known)) => *known = delay.max(*known),
-                None => nodes.push((node, delay)),
-            }
+        self.start = self.start.max(other.start);
+        if let Some(start) = self.start
+            && self.longest_delay().is_some_and(|longest| longest >= start)
+        {
+            // A node ends after the session's start.
+            self.start = None;
         }
-        let mut latest = Moment { start, nodes };
-        // A node ends after the session's start.
-        let longest = latest.longest_delay();
-        latest.start = start.filter(|start| longest.is_none_or(|longest| *start > longest));
-        Rc::new(latest)
     }
 
     fn longest_delay(&self) -> Option<Nanos> {
-        self.nodes.iter().map(|(_, delay)| *delay).max()
+        self.nodes.values().copied().max()
+    }
+
+    /// Returns the time since the session's start that the moment implies.
+    fn since_start(&self) -> Nanos {
+        self.start.max(self.longest_delay()).unwrap_or(0)
     }
 
     /// Returns true if the moment is after the session's start alone.
@@ -158,7 +180,7 @@ impl Moment {
         let ends = self
             .nodes
             .iter()
-            .map(|&(node, delay)| (node, Event::Completed, delay));
+            .map(|(&node, &delay)| (node, Event::Completed, delay));
         let edges = ends
             .chain(of_start)
             .map(|(node, event, delay)| StartEdge { node, event, delay });
@@ -194,21 +216,24 @@ impl Moment {
     }
 
     /// Returns true if this moment is not after `now`, and not after the present: it has no delay
-    /// that `now` does not have.
-    pub(crate) fn has_passed(&self, now: &Moment) -> bool {
-        let of_node = |node: Node| now.nodes.iter().find(|(known, _)| *known == node);
+    /// that `now` does not have, and only nodes that have ended. `is_open` returns true for others.
+    pub(crate) fn has_passed(&self, now: &Moment, is_open: impl Fn(Node) -> bool) -> bool {
+        let is_in_now = |node: &Node, delay: Nanos| now.nodes.get(node).is_some_and(|known| *known >= delay);
         let mut nodes = self.nodes.iter();
         let nodes_passed =
-            nodes.all(|&(node, delay)| delay == 0 || of_node(node).is_some_and(|(_, known)| *known >= delay));
+            nodes.all(|(node, &delay)| delay == 0 && !is_open(*node) || is_in_now(node, delay));
         // A node ends after the session's start.
-        let since_start = now.start.max(now.longest_delay()).unwrap_or(0);
-        nodes_passed && self.start.is_none_or(|delay| delay <= since_start)
+        nodes_passed && self.start.is_none_or(|delay| delay <= now.since_start())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn has_passed(moment: &Moment, now: &Moment) -> bool {
+        moment.has_passed(now, |_| false)
+    }
 
     fn edge(node: Node, event: Event, delay: Nanos) -> StartEdge {
         StartEdge { node, event, delay }
@@ -223,8 +248,12 @@ mod tests {
         assert_eq!((start.edges.len(), start.wait), (0, 7));
     }
 
-    fn latest(moments: impl IntoIterator<Item = Moment>) -> Rc<Moment> {
-        Moment::latest(moments.into_iter().map(Rc::new).collect())
+    fn latest(moments: impl IntoIterator<Item = Moment>) -> Moment {
+        let mut latest = Moment::default();
+        for moment in moments {
+            latest.add(&moment);
+        }
+        latest
     }
 
     #[test]
@@ -275,14 +304,14 @@ mod tests {
         let start = Moment::session_start();
         let [one, two] = [1, 2].map(Moment::completion);
         assert!(
-            start.has_passed(&start)
-                && one.has_passed(&start)
-                && latest([one.clone(), two.clone()]).has_passed(&start)
+            has_passed(&start, &start)
+                && has_passed(&one, &start)
+                && has_passed(&latest([one.clone(), two.clone()]), &start)
         );
         let later = latest([one.after(5), two.clone()]);
-        assert!(!later.has_passed(&start) && !later.has_passed(&one.after(4)));
-        assert!(later.has_passed(&one.after(5)));
-        assert!(!start.after(5).has_passed(&one.after(4)));
-        assert!(start.after(5).has_passed(&one.after(5)) && start.after(5).has_passed(&start.after(6)));
+        assert!(!has_passed(&later, &start) && !has_passed(&later, &one.after(4)));
+        assert!(has_passed(&later, &one.after(5)));
+        assert!(!has_passed(&start.after(5), &one.after(4)));
+        assert!(has_passed(&start.after(5), &one.after(5)) && has_passed(&start.after(5), &start.after(6)));
     }
 }

@@ -114,6 +114,13 @@ impl<R: NewNode> Outbox<R> {
         self.issue(coroutine, None, start)
     }
 
+    /// Starts a timer whose end resumes nothing.
+    pub(crate) fn unawaited_timer(&mut self, coroutine: CoroutineId, ends: &Moment) -> Node {
+        let timer = self.timer(coroutine, ends);
+        self.ignored.insert(timer);
+        timer
+    }
+
     /// Starts a node.
     pub(crate) fn issue(&mut self, coroutine: CoroutineId, written: Option<R>, start: Start) -> Node {
         let node = self.next;
@@ -140,6 +147,11 @@ impl<R: NewNode> Outbox<R> {
     /// Returns true if the end of a node in flight resumes nothing, once for each.
     pub(crate) fn ignores(&mut self, node: Node) -> bool {
         self.ignored.remove(&node)
+    }
+
+    /// Returns true if a node is in flight whose end resumes nothing.
+    pub(crate) fn is_ignored(&self, node: Node) -> bool {
+        self.ignored.contains(&node)
     }
 
     #[cfg(test)]
