@@ -93,6 +93,37 @@ fn lua_and_rust_have_the_same_schedule() {
     }
 }
 
+/// The session of `tests/guests/sdk-agent` with `impatient`.
+const IMPATIENT: &str = r#"function(session)
+  for _, event in { { delay = "150ms" }, { trigger = "first_chunk", delay = "50ms" } } do
+    session:request { user = "Continue.", output = { tokens = 400, exact = true }, cancel = event }
+  end
+end"#;
+
+#[test]
+fn requests_of_agents_in_lua_and_rust_cancel_themselves() {
+    let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let component = root().join("tests/guests/dist/sdk-agent.wasm");
+    let in_rust = scenario(&format!(
+        "{{ type = \"wasm\", path = \"{}\", config = {{ steps = 1, impatient = true }} }}",
+        path(&component)
+    ));
+    let lua = requests(&simulated(folders[0].path(), "agent.lua", &in_lua(IMPATIENT), &[]));
+    let rust = requests(&simulated(folders[1].path(), "agent.lua", &in_rust, &[]));
+    assert_eq!(lua, rust);
+    assert_eq!(rust.len(), 6 * 2);
+    for ((session, node), line) in &rust {
+        assert_eq!(line["cancelled_by_client"], true, "{session}/{node}");
+        let begins = match node {
+            1 => number(line, "scheduler_dispatched_at"),
+            _ => number(line, "client_first_chunk_at"),
+        };
+        let after = number(line, "client_completed_at") - begins;
+        let expected = if *node == 1 { 0.15 } else { 0.05 };
+        assert!((after - expected).abs() < 1e-6, "{session}/{node}: {after}");
+    }
+}
+
 /// An agent whose answers take 4 s and 1 s, with a limit of 2 s, after one second.
 const LIMITED: &str = r#"function(session)
   session:sleep("1s")

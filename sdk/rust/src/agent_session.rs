@@ -100,7 +100,7 @@ impl State {
         let path = self.coroutines.path(coroutine);
         let run = match written {
             Some(WrittenNode::Request(written)) => {
-                let mut request = Request { node, ..*written };
+                let mut request = written.renumbered(node);
                 request.wait_after_ready = request.wait_after_ready.saturating_add(start.wait);
                 join_edges(&mut request.parents, &start.edges);
                 label(&mut request.labels, path);
@@ -168,7 +168,8 @@ fn label(labels: &mut Vec<(String, String)>, path: String) {
 /// The session of an agent, or of one of its subagents.
 ///
 /// Requests and tool runs are numbered from 1 in the order in which they start; the number in a
-/// [`Request`] or [`ToolRun`] is ignored, so begin with [`Request::default`] or [`ToolRun::of`]. A
+/// [`Request`] or [`ToolRun`] is ignored, so begin with [`Request::default`] or [`ToolRun::of`].
+/// Events of the request itself that cancel it, as in [`Request::cancel_after`], remain its own. A
 /// node waits for what the code has awaited before it, in addition to its own edges.
 pub struct AgentSession {
     state: Rc<RefCell<State>>,
@@ -217,23 +218,30 @@ impl AgentSession {
         self.state.borrow().coroutines.path(self.id)
     }
 
-    /// Adds an HTTP header to each request of the session. To be called before the first `await`.
+    /// Adds an HTTP header to each request of the session, in the place of one with this name in
+    /// any case. To be called before the session first waits for an answer.
     pub fn header(&self, name: impl Into<String>, value: impl Into<String>) {
         let mut state = self.state.borrow_mut();
         if !state.opens {
-            state.fail("the headers of a session are set before the first await");
+            state.fail("the headers of a session are set before it first waits for an answer");
         }
-        state.headers.push((name.into(), value.into()));
+        let name = name.into();
+        state
+            .headers
+            .retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
+        state.headers.push((name, value.into()));
     }
 
-    /// Adds a label to the record of each request of the session. To be called before the first
-    /// `await`.
+    /// Adds a label to the record of each request of the session, in the place of one with this
+    /// name. To be called before the session first waits for an answer.
     pub fn label(&self, name: impl Into<String>, value: impl Into<String>) {
         let mut state = self.state.borrow_mut();
         if !state.opens {
-            state.fail("the labels of a session are set before the first await");
+            state.fail("the labels of a session are set before it first waits for an answer");
         }
-        state.labels.push((name.into(), value.into()));
+        let name = name.into();
+        state.labels.retain(|(known, _)| *known != name);
+        state.labels.push((name, value.into()));
     }
 
     /// Sends a request and waits for its answer. One that the client cancels has the part of its

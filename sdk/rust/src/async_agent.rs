@@ -528,7 +528,7 @@ mod tests {
         assert_eq!(session.cancelled(response(2, "")).unwrap(), Step::wait());
         let step = go(&mut session, 5);
         let slept = Edge::from(3).delay(Duration::from_millis(20));
-        assert_eq!(step.requests[0].parents, [Edge::from(5), slept]);
+        assert_eq!(step.requests[0].parents, [slept, Edge::from(5)]);
         assert!(go(&mut session, 6).done);
     }
 
@@ -604,6 +604,45 @@ mod tests {
         session.header("x", "y");
         let _ = session.request(user("x")).await;
     });
+    agent!(Described, |session| {
+        for (name, value) in [("x-a", "1"), ("x-b", "2"), ("X-A", "3")] {
+            session.header(name, value);
+            session.label(name, value);
+        }
+        session.label("x-b", "4");
+        let _ = session.request(user("x")).await;
+    });
+
+    #[test]
+    fn a_later_header_of_a_session_replaces_an_earlier_one() {
+        let own = |fields: &[(&str, &str)]| -> Vec<(String, String)> {
+            let fields = fields.iter();
+            fields
+                .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+                .collect()
+        };
+        let (_, opening) = try_start::<Described>().unwrap();
+        assert_eq!(opening.headers, own(&[("x-b", "2"), ("X-A", "3")]));
+        assert_eq!(opening.labels, own(&[("x-a", "1"), ("X-A", "3"), ("x-b", "4")]));
+    }
+
+    agent!(Impatient, |session| {
+        let limited = user("x").cancel_after(Duration::from_secs(2));
+        let _ = session.request(limited.clone()).await;
+        let other = limited.cancel_at_first_chunk(Duration::from_millis(5));
+        let _ = session.request(other.cancel_when(1)).await;
+    });
+
+    #[test]
+    fn events_of_a_request_itself_cancel_it() {
+        let (mut session, step) = start::<Impatient>();
+        let when = |step: &Step| step.requests[0].cancellation.clone().unwrap().when;
+        let sent = |node| Edge::dispatched(node).delay(Duration::from_secs(2));
+        assert_eq!(when(&step), [sent(1)]);
+        let chunk = Edge::first_chunk(2).delay(Duration::from_millis(5));
+        assert_eq!(when(&go(&mut session, 1)), [sent(2), chunk, Edge::from(1)]);
+    }
+
     agent!(Deadlock, |session| {
         let slots: [Rc<RefCell<Option<Subagent<()>>>>; 2] = Default::default();
         for i in 0..2 {
@@ -643,7 +682,7 @@ mod tests {
         }
         let answered = |message: Result<Step, Error>| message.unwrap_err().message;
         let late = answered(start::<Late>().0.answered(response(1, "")));
-        assert!(late.contains("before the first await"), "{late}");
+        assert!(late.contains("before it first waits for an answer"), "{late}");
         let stuck = answered(start::<Deadlock>().0.answered(response(1, "")));
         assert!(stuck.contains("wait for one another"), "{stuck}");
         let unknown = answered(start::<Late>().0.answered(response(9, "")));

@@ -42,7 +42,7 @@ pub struct Completion<'a> {
     pub session: u64,
     /// Its node in that session.
     pub node: u32,
-    /// Nodes of its session that were known when it finished.
+    /// Requests of its session that were known when it finished.
     pub session_requests: u32,
     /// The nodes that it waited for.
     pub parents: &'a [u32],

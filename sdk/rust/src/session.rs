@@ -117,9 +117,10 @@ impl Edge {
         }
     }
 
-    /// Joins the edges of a node, in the place of one to the same parent.
+    /// Joins the edges of a node, in the place of one to the same event of the same parent.
     pub(crate) fn join(self, edges: &mut Vec<Edge>) {
-        match edges.iter_mut().find(|known| known.parent == self.parent) {
+        let event = |edge: &Edge| (edge.parent, edge.trigger);
+        match edges.iter_mut().find(|known| event(known) == event(&self)) {
             Some(known) => *known = self,
             None => edges.push(self),
         }
@@ -182,7 +183,7 @@ impl Request {
     }
 
     /// Waits for a node of the session: for its end, given its number, or for the event of an
-    /// [`Edge`]. A later edge to the same node replaces the earlier one.
+    /// [`Edge`]. A later edge to the same event of a node replaces the earlier one.
     pub fn after(mut self, edge: impl Into<Edge>) -> Self {
         edge.into().join(&mut self.parents);
         self
@@ -221,6 +222,21 @@ impl Request {
     pub fn cancel_after(self, time: Duration) -> Self {
         let dispatched = Edge::dispatched(self.node).delay(time);
         self.cancel_when(dispatched)
+    }
+
+    /// Cancels it this long after its first generated chunk.
+    pub fn cancel_at_first_chunk(self, delay: Duration) -> Self {
+        let chunk = Edge::first_chunk(self.node).delay(delay);
+        self.cancel_when(chunk)
+    }
+
+    /// Returns the request with another number. Events of the request itself remain its own.
+    pub(crate) fn renumbered(mut self, node: u32) -> Self {
+        let when = self.cancellation.iter_mut().flat_map(|cancel| &mut cancel.when);
+        for edge in when.filter(|edge| edge.parent == self.node) {
+            edge.parent = node;
+        }
+        Request { node, ..self }
     }
 
     /// Cancels it after this number of generated chunks.
@@ -428,25 +444,46 @@ mod tests {
     }
 
     #[test]
-    fn a_later_edge_replaces_an_earlier_one() {
+    fn a_later_edge_replaces_one_to_the_same_event() {
         let delay = Duration::from_micros(3);
+        let chunk = Edge::first_chunk(1).delay(delay);
         let request = Request::new(3)
             .after(1)
-            .after(Edge::first_chunk(1).delay(delay))
-            .after(Edge::dispatched(0));
-        let edges = [
-            Edge {
-                parent: 1,
-                trigger: Trigger::FirstChunk,
-                delay: 3_000,
-            },
-            Edge::dispatched(0),
-        ];
-        assert_eq!(request.parents, edges);
+            .after(Edge::first_chunk(1))
+            .after(Edge::dispatched(0))
+            .after(chunk);
+        assert_eq!(request.parents, [Edge::from(1), chunk, Edge::dispatched(0)]);
+    }
+
+    #[test]
+    fn the_history_keeps_other_edges_to_its_node() {
+        let chunk = Edge::first_chunk(1).delay(Duration::from_secs(10));
+        let before = Request::new(3).after(chunk).history(1);
+        assert_eq!(before.parents, [chunk, Edge::from(1)]);
+        let after = Request::new(3).history(1).after(chunk);
+        assert_eq!(after.parents, [Edge::from(1), chunk]);
         // The history needs the whole answer; a delay after it stays.
-        assert_eq!(request.history(1).parents, [Edge::from(1), Edge::dispatched(0)]);
-        let later = Edge::from(1).delay(delay);
+        let later = Edge::from(1).delay(Duration::from_micros(3));
         assert_eq!(Request::new(3).after(later).history(1).parents, [later]);
+        assert_eq!(Request::new(3).history(1).after(later).parents, [later]);
+    }
+
+    #[test]
+    fn events_of_a_request_itself_follow_its_number() {
+        let request = Request::new(3)
+            .cancel_when(1)
+            .cancel_after(Duration::from_micros(2))
+            .cancel_at_first_chunk(Duration::from_micros(5))
+            .renumbered(8);
+        let own = [
+            Edge::dispatched(8).delay(Duration::from_micros(2)),
+            Edge::first_chunk(8).delay(Duration::from_micros(5)),
+        ];
+        assert_eq!(request.node, 8);
+        assert_eq!(
+            request.cancellation.unwrap().when,
+            [Edge::from(1), own[0], own[1]]
+        );
     }
 
     #[test]

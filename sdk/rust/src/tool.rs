@@ -41,7 +41,7 @@ impl ToolRun {
     }
 
     /// Waits for a node of the session: for its end, given its number, or for the event of an
-    /// [`Edge`]. A later edge to the same node replaces the earlier one.
+    /// [`Edge`]. A later edge to the same event of a node replaces the earlier one.
     pub fn after(mut self, edge: impl Into<Edge>) -> Self {
         edge.into().join(&mut self.parents);
         self
@@ -95,8 +95,8 @@ mod tests {
             .fails(true);
         assert_eq!(run.fails, Some(true));
         assert_eq!(
-            (run.parents.len(), run.parents[0].trigger),
-            (1, Trigger::FirstChunk)
+            (run.parents.len(), run.parents[1].trigger),
+            (2, Trigger::FirstChunk)
         );
         assert_eq!((run.service_time, run.result_tokens), (Some(3_000_000), Some(40)));
         let read = Request::new(2).history(0).after(1).user(result_of(1));

@@ -297,17 +297,21 @@ impl AgentTurn {
         let name = what.name();
         if !self.opens {
             return Err(at.shape(format!(
-                "the {name}s of a session are set before the agent first waits; set those of a request in its `{name}s`"
+                "the {name}s of a session are set before it first waits for an answer; set those of a request in its `{name}s`"
             )));
         }
         let entry = name_and_value(at, entry, &self.budget, name)?;
-        let entries = match what {
-            SessionProperty::Header => &mut self.headers,
-            SessionProperty::Label => &mut self.labels,
-        };
-        match entries.iter_mut().find(|(known, _)| *known == entry.0) {
-            Some(known) => *known = entry,
-            None => entries.push(entry),
+        // HTTP ignores the case of a header's name.
+        match what {
+            SessionProperty::Header => {
+                self.headers
+                    .retain(|(known, _)| !known.eq_ignore_ascii_case(&entry.0));
+                self.headers.push(entry);
+            }
+            SessionProperty::Label => {
+                self.labels.retain(|(known, _)| *known != entry.0);
+                self.labels.push(entry);
+            }
         }
         check_size(at, &self.labels)
     }

@@ -13,32 +13,115 @@ const MAX_DEPTH: usize = 32;
 /// Converts a table with named fields to the text of a JSON object. Names are sorted, so that equal
 /// tables give equal text. A table without elements is an empty object.
 pub(crate) fn object(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, ShapeError> {
-    match convert(at, value, budget, 0)? {
+    object_of(at, value, budget, Meaning::Data)
+}
+
+fn object_of(at: &At<'_>, value: &Value, budget: &Budget, meaning: Meaning) -> Result<String, ShapeError> {
+    match convert(at, value, budget, meaning, 0)? {
         json @ Json::Object(_) => Ok(json.to_string()),
         _ => Err(at.expected("a table with named fields", value)),
     }
 }
 
-/// Converts a list to the text of a JSON array, like [`object`]. A table without elements is an
-/// empty array.
-pub(crate) fn list(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, ShapeError> {
-    match convert(at, value, budget, 0)? {
+/// Converts definitions of tools to the text of a JSON array, like [`object`]. An empty table is an
+/// array where there is a list, also in the schemas.
+pub(crate) fn tools(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, ShapeError> {
+    match convert(at, value, budget, Meaning::Tools, 0)? {
         json @ Json::Array(_) => Ok(json.to_string()),
-        Json::Object(members) if members.is_empty() => Ok("[]".to_owned()),
         _ => Err(at.expected("a list", value)),
     }
 }
 
 /// Reads JSON text as it is, or converts a table with named fields to it.
 pub(crate) fn text(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, ShapeError> {
+    text_of(at, value, budget, Meaning::Data)
+}
+
+/// Reads a JSON schema: text as it is, or a table, in which empty tables are arrays where a schema
+/// has a list.
+pub(crate) fn schema(at: &At<'_>, value: &Value, budget: &Budget) -> Result<String, ShapeError> {
+    text_of(at, value, budget, Meaning::Schema)
+}
+
+fn text_of(at: &At<'_>, value: &Value, budget: &Budget, meaning: Meaning) -> Result<String, ShapeError> {
     match value {
         Value::String(_) => counted(at, value, budget),
-        Value::Table(_) => object(at, value, budget),
+        Value::Table(_) => object_of(at, value, budget, meaning),
         other => Err(at.expected("JSON text or a table", other)),
     }
 }
 
-fn convert(at: &At<'_>, value: &Value, budget: &Budget, depth: usize) -> Result<Json, ShapeError> {
+/// The meaning of a value. It decides which empty tables are arrays, because Lua has one kind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// Any value; an empty table is an object.
+    Data,
+    /// A list of any values.
+    List,
+    /// A list of definitions of functions, and one of them.
+    Tools,
+    Tool,
+    /// A JSON schema, a list of schemas, and schemas by the names of properties.
+    Schema,
+    Schemas,
+    SchemasByName,
+    /// Lists by the names of properties.
+    ListsByName,
+}
+
+impl Meaning {
+    fn is_list(self) -> bool {
+        matches!(self, Meaning::List | Meaning::Tools | Meaning::Schemas)
+    }
+
+    /// Returns the meaning of a field. Keywords are those of JSON Schema 2020-12 and of drafts.
+    fn of_field(self, name: &str) -> Self {
+        match (self, name) {
+            (Meaning::Tool, "parameters") | (Meaning::SchemasByName, _) => Meaning::Schema,
+            (Meaning::Schema, "required" | "enum" | "examples" | "type") | (Meaning::ListsByName, _) => {
+                Meaning::List
+            }
+            (Meaning::Schema, "allOf" | "anyOf" | "oneOf" | "prefixItems") => Meaning::Schemas,
+            (
+                Meaning::Schema,
+                "properties" | "patternProperties" | "dependentSchemas" | "$defs" | "definitions",
+            ) => Meaning::SchemasByName,
+            (Meaning::Schema, "dependentRequired") => Meaning::ListsByName,
+            (
+                Meaning::Schema,
+                "items"
+                | "additionalItems"
+                | "unevaluatedItems"
+                | "contains"
+                | "additionalProperties"
+                | "unevaluatedProperties"
+                | "propertyNames"
+                | "contentSchema"
+                | "not"
+                | "if"
+                | "then"
+                | "else",
+            ) => Meaning::Schema,
+            _ => Meaning::Data,
+        }
+    }
+
+    fn of_item(self) -> Self {
+        match self {
+            Meaning::Tools => Meaning::Tool,
+            Meaning::Schemas | Meaning::Schema => Meaning::Schema,
+            _ => Meaning::Data,
+        }
+    }
+}
+
+fn convert(
+    at: &At<'_>,
+    value: &Value,
+    budget: &Budget,
+    meaning: Meaning,
+    depth: usize,
+) -> Result<Json, ShapeError> {
     if depth > MAX_DEPTH {
         return Err(at.shape(format!(
             "nested deeper than {MAX_DEPTH} tables; does it contain itself?"
@@ -63,7 +146,8 @@ fn convert(at: &At<'_>, value: &Value, budget: &Budget, depth: usize) -> Result<
             let mut list = Vec::new();
             for index in 1..=table.raw_len() {
                 let item: Value = table.raw_get(index).unwrap_or(Value::Nil);
-                list.push(convert(&At::Index(at, index), &item, budget, depth + 1)?);
+                let meaning = meaning.of_item();
+                list.push(convert(&At::Index(at, index), &item, budget, meaning, depth + 1)?);
             }
             let mut entries = 0;
             let _ = table.for_each::<Value, Value>(|_, _| {
@@ -75,6 +159,7 @@ fn convert(at: &At<'_>, value: &Value, budget: &Budget, depth: usize) -> Result<
             }
             Ok(Json::Array(list))
         }
+        Value::Table(table) if table.is_empty() && meaning.is_list() => Ok(Json::Array(Vec::new())),
         Value::Table(table) => {
             let mut entries = Vec::new();
             let _ = table.for_each::<Value, Value>(|key, value| {
@@ -84,7 +169,8 @@ fn convert(at: &At<'_>, value: &Value, budget: &Budget, depth: usize) -> Result<
             let mut object = Map::new();
             for (key, value) in entries {
                 let name = counted(at, &key, budget)?;
-                let json = convert(&At::Key(at, &name), &value, budget, depth + 1)?;
+                let meaning = meaning.of_field(&name);
+                let json = convert(&At::Key(at, &name), &value, budget, meaning, depth + 1)?;
                 object.insert(name, json);
             }
             Ok(Json::Object(object))

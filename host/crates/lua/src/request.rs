@@ -1,5 +1,7 @@
 //! A request as written in a script, read from its table.
 
+use std::collections::BTreeMap;
+
 use mlua::{Table, Value};
 use veeksha_coroutines::{Event, NodeEdge, Start, StartEdge, join_edges};
 use veeksha_model::{
@@ -118,7 +120,8 @@ impl RequestDraft {
     pub(crate) fn finish(self, node: NodeId, start: &Start) -> Request {
         // The history comes first; the details of its edge are in `after`.
         let history = self.history.map(|parent| {
-            let written = self.after.iter().find(|edge| edge.parent == parent);
+            let waits = |edge: &&Edge| edge.parent == parent && edge.trigger == Trigger::Completed;
+            let written = self.after.iter().find(waits);
             written.copied().unwrap_or_else(|| parent.into())
         });
         let mut parents: Vec<Edge> = Vec::with_capacity(1 + self.after.len() + start.edges.len());
@@ -232,16 +235,26 @@ fn history(at: &At<'_>, value: &Value) -> Result<NodeId, ShapeError> {
     }
 }
 
+/// Reads the nodes that are waited for. A later edge to the same event of a node replaces the
+/// earlier one.
 pub(crate) fn edges(at: &At<'_>, value: &Value) -> Result<Vec<Edge>, ShapeError> {
-    match is_list(value) {
-        Some(list) => {
-            let item = |index: usize| list.raw_get::<Value>(index).unwrap_or(Value::Nil);
-            (1..=list.raw_len())
-                .map(|index| edge(&At::Index(at, index), &item(index)))
-                .collect()
+    let Some(list) = is_list(value) else {
+        return Ok(vec![edge(at, value)?]);
+    };
+    let mut edges: Vec<Edge> = Vec::with_capacity(list.raw_len());
+    let mut places = BTreeMap::new();
+    for index in 1..=list.raw_len() {
+        let item = list.raw_get::<Value>(index).unwrap_or(Value::Nil);
+        let edge = edge(&At::Index(at, index), &item)?;
+        let place = *places
+            .entry((edge.parent, edge.trigger.name()))
+            .or_insert(edges.len());
+        match edges.get_mut(place) {
+            Some(known) => *known = edge,
+            None => edges.push(edge),
         }
-        None => Ok(vec![edge(at, value)?]),
     }
+    Ok(edges)
 }
 
 /// Reads a node that is waited for: alone, or in a table with the awaited event and a delay.

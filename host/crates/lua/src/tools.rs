@@ -52,7 +52,7 @@ pub(crate) fn read_form(
 ) -> Result<(), ShapeError> {
     match key {
         "tool_choice" => form.tool_choice = Some(choice(at, value)?),
-        "response_schema" => form.schema = Some(json::text(at, value, budget)?),
+        "response_schema" => form.schema = Some(json::schema(at, value, budget)?),
         "prompt_log_probabilities" => form.prompt_log_probabilities = flag(at, value)?,
         _ => form.log_probabilities = Some(whole(at, value)?),
     }
@@ -64,7 +64,7 @@ pub(crate) fn read_form(
 pub(crate) fn tools(at: &At<'_>, value: &Value, budget: &Budget) -> Result<ToolDefinitions, ShapeError> {
     match value {
         Value::String(_) => Ok(ToolDefinitions::Verbatim(counted(at, value, budget)?)),
-        Value::Table(_) => Ok(ToolDefinitions::Definitions(json::list(at, value, budget)?)),
+        Value::Table(_) => Ok(ToolDefinitions::Definitions(json::tools(at, value, budget)?)),
         Value::UserData(object) => object
             .borrow::<SyntheticTools>()
             .map(|tools| tools.0.clone())

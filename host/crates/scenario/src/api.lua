@@ -317,12 +317,13 @@ function AgentSession:spawn(run) end
 ---Waits for the end of a subagent and returns its values. Raises its error.
 ---@return any ...
 function AgentSession:join() end
----Adds an HTTP header to each request of the session. To be called before the agent first waits.
+---Adds an HTTP header to each request of the session, in the place of one with this name in any
+---case. To be called before the session first waits for an answer.
 ---@param name string
 ---@param value string|number|boolean
 function AgentSession:header(name, value) end
----Adds a label to the record of each request of the session. To be called before the agent first
----waits.
+---Adds a label to the record of each request of the session, in the place of one with this name. To
+---be called before the session first waits for an answer.
 ---@param name string
 ---@param value string|number|boolean
 function AgentSession:label(name, value) end

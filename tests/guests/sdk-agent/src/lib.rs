@@ -1,7 +1,8 @@
 //! An agent made with the Rust SDK: it asks for a plan, does `steps` of it in one conversation, and
 //! is done; a failed request is asked once more. `{"steps": 2}`. With `"team": true` it plays
 //! another session, asynchronously: two subagents work on a plan for `steps` and `steps + 1` turns.
-//! With `"tools": true` it runs two tools at once. `sessions` is their number.
+//! With `"tools": true` it runs two tools at once. With `"impatient": true` it cancels each of its
+//! requests. `sessions` is their number.
 
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ struct Config {
     #[serde(default)]
     tools: bool,
     #[serde(default)]
+    impatient: bool,
+    #[serde(default)]
     sessions: Option<u64>,
 }
 
@@ -34,6 +37,7 @@ enum Fixture {
     Planner(Planner),
     Team(AsyncSession<Team>),
     Tools(AsyncSession<Tools>),
+    Impatient(AsyncSession<Impatient>),
 }
 
 impl Plugin for Fixture {
@@ -57,6 +61,10 @@ impl Agent for Fixture {
             let (tools, opening) = AsyncSession::start(config, index, random)?;
             return Ok((Fixture::Tools(tools), opening));
         }
+        if config.impatient {
+            let (impatient, opening) = AsyncSession::start(config, index, random)?;
+            return Ok((Fixture::Impatient(impatient), opening));
+        }
         let (planner, opening) = Planner::start(config, index, random)?;
         Ok((Fixture::Planner(planner), opening))
     }
@@ -66,6 +74,7 @@ impl Agent for Fixture {
             Fixture::Planner(planner) => planner.answered(response),
             Fixture::Team(team) => team.answered(response),
             Fixture::Tools(tools) => tools.answered(response),
+            Fixture::Impatient(impatient) => impatient.answered(response),
         }
     }
 
@@ -74,6 +83,7 @@ impl Agent for Fixture {
             Fixture::Planner(planner) => planner.failed(failure),
             Fixture::Team(team) => team.failed(failure),
             Fixture::Tools(tools) => tools.failed(failure),
+            Fixture::Impatient(impatient) => impatient.failed(failure),
         }
     }
 
@@ -82,6 +92,7 @@ impl Agent for Fixture {
             Fixture::Planner(_) => Ok(Step::done()),
             Fixture::Team(team) => team.cancelled(response),
             Fixture::Tools(tools) => tools.cancelled(response),
+            Fixture::Impatient(impatient) => impatient.cancelled(response),
         }
     }
 
@@ -90,6 +101,7 @@ impl Agent for Fixture {
             Fixture::Planner(_) => Ok(Step::wait()),
             Fixture::Team(team) => team.tool_ended(ended),
             Fixture::Tools(tools) => tools.tool_ended(ended),
+            Fixture::Impatient(impatient) => impatient.tool_ended(ended),
         }
     }
 }
@@ -223,6 +235,29 @@ impl AsyncAgent for Tools {
             .output_exactly(4)
             .label("waited", waited.to_string());
         let _ = session.request(last).await;
+        Ok(())
+    }
+}
+
+/// Cancels a request after its dispatch, and another one after its first chunk.
+struct Impatient;
+
+impl Plugin for Impatient {
+    type Config = Config;
+    const NAME: &'static str = Fixture::NAME;
+    const VERSION: &'static str = Fixture::VERSION;
+    const SUMMARY: &'static str = Fixture::SUMMARY;
+}
+
+impl AsyncAgent for Impatient {
+    async fn run(_config: Config, session: AgentSession) -> Result<(), Error> {
+        let long = || Request::default().user("Continue.").output_exactly(400);
+        let _ = session
+            .request(long().cancel_after(Duration::from_millis(150)))
+            .await;
+        let _ = session
+            .request(long().cancel_at_first_chunk(Duration::from_millis(50)))
+            .await;
         Ok(())
     }
 }

@@ -175,7 +175,7 @@ fn a_sleep_limits_the_time_of_a_race() {
     );
     go(&mut *agents, 2);
     let step = go(&mut *agents, 5);
-    assert_eq!(step.added.requests[0].parents, [ended(5, 0), ended(3, 20 * MS)]);
+    assert_eq!(step.added.requests[0].parents, [ended(3, 20 * MS), ended(5, 0)]);
     assert!(go(&mut *agents, 6).done);
 }
 

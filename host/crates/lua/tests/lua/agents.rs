@@ -563,19 +563,19 @@ fn the_agent_of_the_scenarios_folder_runs() {
 fn an_agent_sets_headers_and_labels_of_its_session() {
     let body = r#"
 session:header("x-tenant", "a")
-session:header("x-tenant", "b")
+session:header("X-Tenant", "b")
 session:label("tenant", 7)
 session:spawn(function(sub) sub:label("late", true) sub:request { user = "x", labels = { own = 1 } } end):join()
 session:request { user = "y" }
 local ok, why = pcall(session.header, session, "x-late", "1")
-assert(not ok and tostring(why):find("before the agent first waits"), why)
+assert(not ok and tostring(why):find("before it first waits for an answer"), why)
 "#;
     let mut agents = agent(body).agents(1);
     let first = agents.start(S).unwrap();
     let second = go(&mut *agents, 1, "");
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     for step in [&first, &second] {
-        assert_eq!(step.added.headers, [pair("x-tenant", "b")]);
+        assert_eq!(step.added.headers, [pair("X-Tenant", "b")]);
         assert_eq!(step.added.labels, [pair("tenant", "7"), pair("late", "true")]);
     }
     assert_eq!(one(&first).labels[0], pair("own", "1"));

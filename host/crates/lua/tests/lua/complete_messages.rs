@@ -196,3 +196,33 @@ fn wrong_parts_are_named() {
         "{failure}"
     );
 }
+
+/// Lua has one kind of empty table. In a schema, the keyword decides what it is.
+#[test]
+fn empty_tables_of_schemas_are_lists_where_a_keyword_has_one() {
+    let session = first(
+        r#"return { requests = { {
+    user = "x",
+    tools = { { name = "f", parameters = { type = "object", required = {}, properties = {
+      required = {}, choice = { enum = {}, default = {}, anyOf = { {}, { allOf = {} } } } } } } },
+    response_schema = { items = { prefixItems = {}, items = {} }, dependentRequired = { a = {} },
+      ["$defs"] = { enum = { const = { required = {} } } } },
+    body = { required = {} },
+  } } }"#,
+    )
+    .unwrap();
+    let request = &session.requests[0];
+    let tools = r#"[{"name":"f","parameters":{"properties":{"choice":{"anyOf":[{},{"allOf":[]}],"default":{},"enum":[]},"required":{}},"required":[],"type":"object"}}]"#;
+    assert_eq!(
+        request.tools.as_deref(),
+        Some(&ToolDefinitions::Definitions(tools.into()))
+    );
+    let form = request.output.form.as_deref().unwrap();
+    assert_eq!(
+        form.schema.as_deref(),
+        Some(
+            r#"{"$defs":{"enum":{"const":{"required":{}}}},"dependentRequired":{"a":[]},"items":{"items":{},"prefixItems":[]}}"#
+        )
+    );
+    assert_eq!(request.body.as_deref(), Some(r#"{"required":{}}"#));
+}

@@ -277,10 +277,6 @@ fn each_wrong_value_is_named_with_its_path() {
             "requests[2].after: unknown field `triggers`; did you mean `trigger`?",
         ),
         (
-            "return { requests = { { user = 'x' }, { user = 'y', history = 1, after = { node = 1, trigger = 'dispatched' } } } }",
-            "node 2 continues the history of 1, whose answer is not complete at `dispatched`",
-        ),
-        (
             "return { requests = { { user = 'x', client = 7 } } }",
             "requests[1].client: expected a string, found the number 7",
         ),
@@ -322,6 +318,8 @@ fn requests_wait_for_events_of_other_requests() {
     { user = "b", after = { node = 1, trigger = "first_chunk", delay = "200ms" } },
     { user = "c", after = { { node = 1, trigger = "dispatched" }, 2 } },
     { user = "d", history = 1, after = { 2, { node = 1, delay = 3 } } },
+    { user = "e", history = 1, after = { node = 1, trigger = "first_chunk", delay = "5s" } },
+    { user = "f", after = { { node = 1, delay = 3 }, { node = 1, trigger = "dispatched" }, 1 } },
   },
 }"#,
     )
@@ -346,6 +344,13 @@ fn requests_wait_for_events_of_other_requests() {
                 edge(1, Trigger::Completed, 3_000_000_000),
                 edge(2, Trigger::Completed, 0)
             ],
+            // The answer is complete, and five seconds have passed since its first chunk.
+            &[
+                edge(1, Trigger::Completed, 0),
+                edge(1, Trigger::FirstChunk, 5_000_000_000),
+            ],
+            // The later edge to an event counts.
+            &[edge(1, Trigger::Completed, 0), edge(1, Trigger::Dispatched, 0)],
         ]
     );
     assert_eq!(session.headers, [("x-session".to_owned(), "s".to_owned())]);

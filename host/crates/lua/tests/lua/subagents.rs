@@ -92,7 +92,7 @@ fn a_sleep_of_a_subagent_delays_what_its_joiner_sends() {
         delay: seconds * 1_000_000_000,
         ..NodeId(parent).into()
     };
-    assert_eq!(one(&step).parents, [ended(2, 0), ended(1, 7)]);
+    assert_eq!(one(&step).parents, [ended(1, 7), ended(2, 0)]);
     assert_eq!(one(&step).wait_after_ready, 3_000_000_000);
 }
 

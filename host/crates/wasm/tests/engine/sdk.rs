@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use veeksha_model::{ErrorClass, FailureReason, NodeId, RequestId, Response, Segment, SessionId};
+use veeksha_model::{
+    Edge, ErrorClass, FailureReason, NodeId, RequestId, Response, Segment, SessionId, Trigger,
+};
 use veeksha_ports::{AgentStep, PluginFailureKind};
 use veeksha_stats::RandomStream;
 use veeksha_wasm::{EngineLimits, Grants, Kinds, LogLevel};
@@ -152,9 +154,27 @@ fn its_configuration_is_refused_with_the_place() {
         (failure.function.as_str(), failure.message.as_str()),
         (
             "generator.open",
-            "unknown key `stps`; known here: `steps`, `team`, `tools`, `sessions`"
+            "unknown key `stps`; known here: `steps`, `team`, `tools`, `impatient`, `sessions`"
         )
     );
+}
+
+/// The host refuses events of nodes that do not exist, such as the number of an unnumbered request.
+#[test]
+fn requests_of_an_asynchronous_agent_cancel_themselves() {
+    let plugin = load(EngineLimits::default(), "sdk-agent");
+    let mut source = reactive(&plugin, r#"{"steps": 1, "impatient": true}"#, grants());
+    let session = SessionId(0);
+    let event = |node, trigger, millis: u64| Edge {
+        parent: NodeId(node),
+        trigger,
+        delay: millis * 1_000_000,
+    };
+    let when = |step: &AgentStep| step.added.requests[0].cancellation.clone().unwrap().when;
+    let first = source.start(session).unwrap();
+    assert_eq!(when(&first), [event(1, Trigger::Dispatched, 150)]);
+    let second = source.answered(session, NodeId(1), &said("part"), 1).unwrap();
+    assert_eq!(when(&second), [event(2, Trigger::FirstChunk, 50)]);
 }
 
 /// A panic's text comes from the SDK's hook, its location from the component's line tables.
