@@ -15,8 +15,8 @@
 //! a sleep delays, that end is a node: a timer, which starts at its moment and takes no time.
 //!
 //! A moment keeps no event that another one implies: a subagent ends after everything that had
-//! ended when it was spawned. Where many remain, a timer replaces them for what starts next, so that
-//! the number of edges does not grow with the length of a session.
+//! ended when it was spawned. Where many remain, a timer replaces them for what starts next, so
+//! that the number of edges does not grow with the length of a session.
 #![forbid(unsafe_code)]
 
 mod coroutine_id;

@@ -211,8 +211,8 @@ impl<'a> Completion<'a> {
         (!value.is_nan()).then_some(*value)
     }
 
-    /// As [`further`](Self::further), for a field that is text. Hosts since 0.2.0 have `response_id`
-    /// and `trace_id`.
+    /// As [`further`](Self::further), for a field that is text. Hosts since 0.2.0 have
+    /// `response_id` and `trace_id`.
     pub fn further_text(&self, name: &str) -> Option<&'a str> {
         let index = self.further(name)?;
         self.further.texts.get(index as usize).map(String::as_str)
