@@ -336,7 +336,7 @@ impl fmt::Display for Remark {
                 "± is the standard deviation between the runs of a side; the interval of the difference has its own column",
             ),
             Remark::Paired => f.write_str(
-                "both sides did the same work: where possible their requests were compared one by one, so that their common properties are not noise",
+                "both sides did the same work (of agents: began with it): where possible their requests were compared one by one, so that their common properties are not noise",
             ),
             Remark::JudgedValues { count, false_verdicts } => judged_values(f, *count, *false_verdicts),
             Remark::Cells { count, false_cells } => write!(

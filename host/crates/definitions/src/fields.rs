@@ -308,9 +308,9 @@ request_fields! {
         |r| r.record.usage.map(|usage| usage.prompt).into();
     usage_completion_tokens, usage_completion_tokens, _: "tokens generated, by the server",
         |r| r.record.usage.map(|usage| usage.completion).into();
-    usage_cached_tokens, usage_cached_tokens, _: "prompt tokens from the server's prefix cache",
+    usage_cached_tokens, usage_cached_tokens, _: "prompt tokens from the server's prefix cache; null for a count above that of the prompt",
         |r| r.record.usage.and_then(|usage| usage.cached).into();
-    usage_reasoning_tokens, usage_reasoning_tokens, _: "generated tokens that were reasoning",
+    usage_reasoning_tokens, usage_reasoning_tokens, _: "generated tokens that were reasoning; null for a count above that of the answer",
         |r| r.record.usage.and_then(|usage| usage.reasoning).into();
     is_stream, _, _: "false if the response was not streamed (there is no TTFC then)",
         |r| FieldValue::Flag(r.record.is_stream());

@@ -272,8 +272,10 @@ impl Answer {
         self.add_kind(ChunkKind::Finish);
     }
 
-    /// Sets the token counts. The last counts win.
-    pub(crate) fn usage(&mut self, usage: Usage) {
+    /// Sets the token counts. The last counts win. A part that exceeds its whole is not a count.
+    pub(crate) fn usage(&mut self, mut usage: Usage) {
+        usage.cached = usage.cached.filter(|cached| *cached <= usage.prompt);
+        usage.reasoning = usage.reasoning.filter(|reasoning| *reasoning <= usage.completion);
         self.event.more = true;
         self.event.usage = true;
         self.response.output_tokens = usage.completion;

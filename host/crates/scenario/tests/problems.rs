@@ -385,6 +385,14 @@ fn rules_over_several_keys() {
             "s.yml:1: client.headers.Host: this header is set by the client itself",
         ),
         (
+            "client: {headers: {X-A: a, x-a: b}}",
+            "s.yml:1: client.headers.x-a: the same header as `X-A`: names of headers ignore case",
+        ),
+        (
+            "tools: {s: {result_tokens: {type: constant, value: 16777217}}}",
+            "s.yml:1: tools.s.result_tokens: a result has at most 16777216 tokens",
+        ),
+        (
             "client: {headers: {accept-encoding: gzip}}",
             "s.yml:1: client.headers.accept-encoding: this header is set by the client itself",
         ),

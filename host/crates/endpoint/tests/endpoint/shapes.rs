@@ -563,3 +563,17 @@ fn recorded_comments_are_limited() {
     let outcome = raw.finish(stamp(1), None, BodyEnd::Complete, |_| Ok::<_, ()>(Vec::new()));
     assert_eq!(outcome.unwrap().chunks.len(), 10_000);
 }
+
+/// A count that cannot be: the part is unknown, the whole is what the server says.
+#[test]
+fn parts_of_a_usage_do_not_exceed_it() {
+    let usage = |cached: u32, reasoning: u32| {
+        let end = format!(
+            r#"{{"choices":[{{"delta":{{"content":"a"}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":7,"completion_tokens":3,"prompt_tokens_details":{{"cached_tokens":{cached}}},"completion_tokens_details":{{"reasoning_tokens":{reasoning}}}}}}}"#
+        );
+        let usage = parse(&[&end]).result.unwrap().usage.unwrap();
+        (usage.prompt, usage.completion, usage.cached, usage.reasoning)
+    };
+    assert_eq!(usage(7, 3), (7, 3, Some(7), Some(3)));
+    assert_eq!(usage(8, 4), (7, 3, None, None));
+}

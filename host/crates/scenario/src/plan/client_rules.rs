@@ -1,6 +1,6 @@
 //! Rules about one client: its server, headers, parameters and chat template.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use veeksha_endpoint::{HeaderTemplate, HeaderTemplateError};
 use veeksha_model::{REDACTED, is_header_name, is_header_text, is_reserved_header};
@@ -53,9 +53,15 @@ fn credentials(findings: &mut Findings<'_>, client: &Client, at: &str) {
 }
 
 fn headers(findings: &mut Findings<'_>, at: &str, headers: &BTreeMap<String, String>) {
+    let mut names = HashMap::new();
     for (name, value) in headers {
         let path = path::join(at, name);
-        if !is_header_name(name) {
+        if let Some(other) = names.insert(name.to_ascii_lowercase(), name) {
+            findings.add(
+                &path,
+                format!("the same header as `{other}`: names of headers ignore case"),
+            );
+        } else if !is_header_name(name) {
             findings.add(&path, "not a valid header name: use letters, digits and dashes");
         } else if !is_header_text(value) {
             findings.add(&path, "a header's value must be one line of ASCII");

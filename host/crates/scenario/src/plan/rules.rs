@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
-use veeksha_model::TIMER;
+use veeksha_model::{MAX_SYNTHETIC_TOKENS, TIMER};
 use veeksha_slo::Objective;
 
 use crate::path;
@@ -332,6 +332,17 @@ fn tools(findings: &mut Findings<'_>, input: &RuleInput<'_>) {
             {
                 findings.add(&at(key), "`min` is above `max`");
             }
+        }
+        let (QuantityConfig::Constant { value: most } | QuantityConfig::Uniform { max: most, .. }) =
+            tool.result_tokens
+        else {
+            continue;
+        };
+        if most > f64::from(MAX_SYNTHETIC_TOKENS) {
+            findings.add(
+                &at("result_tokens"),
+                format!("a result has at most {MAX_SYNTHETIC_TOKENS} tokens"),
+            );
         }
     }
     // The servers of a tool are one queue, which threads cannot share.
