@@ -330,6 +330,7 @@ fn a_request_is_checked_against_the_api_of_its_client() {
             r#"user = "judge", history = 1, client = "judge""#,
             &format!(r#"user = "judge", tools = {{ {{ name = "look" }} }}, {client}"#),
         )
+        .replace("history = 2", "history = 1")
     };
     let file = scenario(folder.path(), "s.lua", &text(r#"client = "judge""#));
     assert_code(&veeksha(["check", &file]), 0);
@@ -351,4 +352,148 @@ fn check_lists_the_clients() {
     ] {
         assert!(text.contains(expected), "{text}");
     }
+}
+
+/// Functions that the conversation states for one API reach no API without functions, and verbatim
+/// ones none of another form: nothing of the session is sent.
+#[test]
+fn what_the_next_client_cannot_send_is_refused_before_anything_is_sent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = RecordingServer::start(|_| chat("a"));
+    let portable = r#"{ { name = "look" } }"#;
+    let verbatim = r#"'[{"type":"function","function":{"name":"look"}}]'"#;
+    for (tools, kind, what) in [
+        (
+            portable,
+            "openai_completions",
+            "the endpoint `completions` cannot send tool definitions",
+        ),
+        (
+            verbatim,
+            "anthropic_messages",
+            "the endpoint `messages` cannot send verbatim tool definitions of the endpoint `chat/completions`",
+        ),
+    ] {
+        let text = format!(
+            r#"
+return {{
+  session_generator = {{ type = "lua", sessions = function()
+    return {{ requests = {{
+      {{ user = "one", tools = {tools}, output = 5 }},
+      {{ user = "two", history = 1, client = "other", output = 5 }},
+    }} }}
+  end }},
+  client = {{ api_base = "{}", model = "m" }},
+  clients = {{ other = {{ type = "{kind}" }} }},
+  runtime = {{ max_sessions = 1, benchmark_timeout = 60 }},
+}}
+"#,
+            server.api_base
+        );
+        let file = scenario(folder.path(), "s.lua", &text);
+        let expected = format!("session 0: node 2: the client `other`: {what}");
+        for command in ["check", "run", "simulate"] {
+            let output = veeksha([command, &file, "--output_dir", path(folder.path())]);
+            assert_code(&output, 4);
+            assert!(
+                stderr(&output).contains(&expected),
+                "{command}: {}",
+                stderr(&output)
+            );
+        }
+        assert!(server.heads().is_empty());
+    }
+}
+
+/// An agent is refused the request, in virtual time as over sockets.
+#[test]
+fn agents_are_refused_what_the_next_client_cannot_send() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = RecordingServer::start(|_| chat("a"));
+    let text = format!(
+        r#"
+return {{
+  session_generator = {{ type = "lua", agent = function(session)
+    local one = session:request {{ user = "one", tools = {{ {{ name = "look" }} }}, output = 5 }}
+    local two = session:request {{ user = "two", history = one, client = "same", output = 5 }}
+    session:request {{ user = "three", history = two, client = "text", output = 5 }}
+  end }},
+  client = {{ api_base = "{}", model = "m" }},
+  clients = {{ same = {{}}, text = {{ type = "openai_completions" }} }},
+  runtime = {{ max_sessions = 1, benchmark_timeout = 60 }},
+}}
+"#,
+        server.api_base
+    );
+    let file = scenario(folder.path(), "s.lua", &text);
+    for command in ["run", "simulate"] {
+        let output = veeksha([command, &file, "--output_dir", path(folder.path())]);
+        assert_code(&output, 4);
+        let expected =
+            "session 0: node 3: the client `text`: the endpoint `completions` cannot send tool definitions";
+        assert!(
+            stderr(&output).contains(expected),
+            "{command}: {}",
+            stderr(&output)
+        );
+    }
+    assert_eq!(server.heads().len(), 2);
+}
+
+/// An answer with thinking and a signature.
+fn signed(number: usize) -> String {
+    let delta =
+        |index: u32, delta: Value| json!({"type": "content_block_delta", "index": index, "delta": delta});
+    [
+        json!({"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 9, "output_tokens": 1}}}),
+        delta(0, json!({"type": "thinking_delta", "thinking": "hm"})),
+        delta(0, json!({"type": "signature_delta", "signature": format!("SIGNATURE-{number}")})),
+        delta(1, json!({"type": "text_delta", "text": "yes"})),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 3}}),
+        json!({"type": "message_stop"}),
+    ]
+    .iter()
+    .map(event)
+    .collect()
+}
+
+/// Two clients of one server, and one of another server with the same API.
+#[test]
+fn signatures_are_sent_to_the_server_that_made_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (one, other) = (RecordingServer::start(signed), RecordingServer::start(signed));
+    let text = format!(
+        r#"
+return {{
+  session_generator = {{ type = "lua", sessions = function()
+    return {{ requests = {{
+      {{ user = "one", output = 5 }},
+      {{ user = "two", history = 1, keep_reasoning = true, client = "greedy", output = 5 }},
+      {{ user = "three", history = 2, keep_reasoning = true, client = "other", output = 5 }},
+    }} }}
+  end }},
+  client = {{ type = "anthropic_messages", api_base = "{}", model = "m" }},
+  clients = {{
+    greedy = {{ additional_sampling_params = {{ temperature = 0 }} }},
+    other = {{ api_base = "{}", model = "m" }},
+  }},
+  runtime = {{ max_sessions = 1, benchmark_timeout = 60 }},
+}}
+"#,
+        one.api_base, other.api_base
+    );
+    let file = scenario(folder.path(), "s.lua", &text);
+    run(folder.path(), &file, &[]);
+    let thinking = json!({"type": "thinking", "thinking": "hm", "signature": "SIGNATURE-1"});
+    let said = json!({"type": "text", "text": "yes"});
+    assert_eq!(
+        one.bodies()[1]["messages"][1],
+        json!({"role": "assistant", "content": [thinking, said]})
+    );
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let plain = json!({"role": "assistant", "content": "yes"});
+    assert_eq!(
+        other.bodies()[0]["messages"],
+        json!([user("one"), plain, user("two"), plain, user("three")])
+    );
 }

@@ -69,6 +69,14 @@ impl EndpointKind {
         }
     }
 
+    /// Returns true if bodies of both have the same form.
+    pub(crate) fn has_form_of(&self, other: &EndpointKind) -> bool {
+        match (self, other) {
+            (EndpointKind::Template(one), EndpointKind::Template(other)) => one.request() == other.request(),
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+
     /// Returns the framing of the response events.
     pub fn framing(&self) -> Framing {
         match self {

@@ -5,8 +5,8 @@
 //! splits the bytes of a response into events and converts them into chunks and a response: its
 //! inputs are bytes and their read times, its result is an [`AnswerOutcome`]. [`RawStream`] does
 //! the same for a plugin that interprets the events. An [`EndpointTemplate`] describes an API
-//! without code; [`check_request`] names what an API cannot express. A [`HeaderTemplate`] is the
-//! value of a header that differs between requests.
+//! without code; [`check_request`] and [`ConversationContent`] name what an API cannot express. A
+//! [`HeaderTemplate`] is the value of a header that differs between requests.
 #![forbid(unsafe_code)]
 
 mod answer;
@@ -15,13 +15,14 @@ mod answer_outcome;
 mod answer_stream;
 mod api;
 mod body;
+mod conversation_content;
 mod cut;
 mod echo;
 mod endpoint_kind;
 mod error_body;
 mod events;
-mod expressible;
 mod failure;
+mod feature;
 mod header;
 mod header_template;
 mod json_writer;
@@ -35,11 +36,11 @@ pub use answer_outcome::{AnswerOutcome, BodyEnd, ReadStamp};
 pub use answer_stream::{AnswerStream, MAX_EVENTS, MAX_TEXT_BYTES, whole_answer, whole_answer_after_echo};
 pub use api::{Api, DEFAULT_REASONING_PARAM, RenderConversation};
 pub use body::request_body;
+pub use conversation_content::{ConversationContent, check_request};
 pub use cut::{EventTooLarge, Item, MAX_EVENT_BYTES, SseDecoder};
 pub use echo::EchoedPrompt;
 pub use endpoint_kind::EndpointKind;
 pub use error_body::{ServerError, error_in};
-pub use expressible::check_request;
 pub use failure::{Failure, one_line, shorten};
 pub use header::{Header, KeyHeader};
 pub use header_template::{HeaderTemplate, HeaderTemplateError, HeaderValues, InvalidLabel};

@@ -93,6 +93,23 @@ pub enum ReasoningSupport {
     Nothing,
 }
 
+/// The reasoning that the servers of a request's client accept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReasoningTarget {
+    /// The reasoning that the bodies of requests can have.
+    pub support: ReasoningSupport,
+    /// The servers: clients with equal numbers have the same ones. A signature is valid only at the
+    /// servers that made it.
+    pub servers: u16,
+}
+
+impl From<ReasoningSupport> for ReasoningTarget {
+    /// For a run with one client.
+    fn from(support: ReasoningSupport) -> Self {
+        ReasoningTarget { support, servers: 0 }
+    }
+}
+
 impl ReasoningSupport {
     /// Returns true if reasoning is sent. `has_text` is false for reasoning without text, of which
     /// the signature alone can be sent.

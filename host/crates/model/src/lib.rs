@@ -24,7 +24,7 @@ mod response;
 mod session;
 mod shortened;
 
-pub use content::{MediaKind, ReasoningContent, ReasoningSupport, Segment};
+pub use content::{MediaKind, ReasoningContent, ReasoningSupport, ReasoningTarget, Segment};
 pub use csv_cell::csv_cell;
 pub use edge::{Edge, EventInstants, Trigger, edges_met_at};
 pub use graph::{GraphError, MAX_NODES, MAX_SYNTHETIC_TOKENS, check_session};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::content::{MediaKind, ReasoningSupport};
+use crate::content::{MediaKind, ReasoningTarget};
 use crate::response::{Response, ToolCall};
 use crate::session::{Label, Request, Role};
 
@@ -117,14 +117,21 @@ pub struct Prepared {
     /// The whole prompt as token ids; empty if it is text.
     pub token_ids: Vec<u32>,
     /// The reasoning that its endpoint can send.
-    pub reasoning: ReasoningSupport,
+    pub reasoning: ReasoningTarget,
 }
 
 impl Prepared {
-    /// Returns true if this request sends the reasoning of an earlier answer.
-    pub fn sends_reasoning_of(&self, answer: &Response) -> bool {
-        let signature = answer.reasoning_signature.as_deref();
-        self.request.keep_reasoning && self.reasoning.sends(!answer.reasoning.is_empty(), signature)
+    /// Returns true if this request sends the reasoning of the answer to an earlier turn.
+    pub fn sends_reasoning_of(&self, turn: &Prepared, answer: &Response) -> bool {
+        let signature = self.accepted_signature(turn, answer.reasoning_signature.as_deref());
+        let has_text = !answer.reasoning.is_empty();
+        self.request.keep_reasoning && self.reasoning.support.sends(has_text, signature)
+    }
+
+    /// Returns the signature of reasoning of an earlier turn, if the servers of this request made
+    /// it.
+    pub fn accepted_signature<'a>(&self, turn: &Prepared, signature: Option<&'a str>) -> Option<&'a str> {
+        signature.filter(|_| turn.reasoning.servers == self.reasoning.servers)
     }
 
     /// Returns the labels of the request itself, and those of its session.

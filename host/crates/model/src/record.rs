@@ -82,7 +82,8 @@ impl ToolRunRecord {
 pub struct CacheKnowledge {
     /// The longest beginning that this server had computed.
     pub same_server: u32,
-    /// The longest beginning that any server had computed; at least `same_server`.
+    /// The longest beginning that any server of the request's client had computed; at least
+    /// `same_server`.
     pub any_server: u32,
     /// Tokens behind that, and behind the cached ones, whose text had been computed behind another
     /// beginning.

@@ -334,7 +334,7 @@ impl PromptTokens {
             template = template.saturating_add(turn.request.template_tokens);
             words = words.saturating_add(turn.request.prompt_tokens);
             if let Some(response) = &turn.response {
-                let sends_reasoning = request.sends_reasoning_of(response);
+                let sends_reasoning = request.sends_reasoning_of(&turn.request, response);
                 words = words.saturating_add(tokens_in_history(tokenizer, response, sends_reasoning));
             }
             next = turn.before.as_ref();
@@ -482,7 +482,7 @@ mod tests {
             }));
             let mut request = Prepared::clone(&prepared(0, 0));
             request.request.keep_reasoning = keeps;
-            request.reasoning = support;
+            request.reasoning = support.into();
             PromptTokens::of(&tokenizer, &request, &history).total
         };
         use ReasoningSupport::{All, Nothing, Signed};

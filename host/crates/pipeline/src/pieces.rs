@@ -53,7 +53,8 @@ impl PromptSource {
                     let asked = &turn.request.request;
                     add_turn(&mut pieces, sending, asked, count, |pieces| {
                         if let Some(response) = &turn.response {
-                            add_answer(pieces, response, request.sends_reasoning_of(response), count);
+                            let sends_reasoning = request.sends_reasoning_of(&turn.request, response);
+                            add_answer(pieces, response, sends_reasoning, count);
                         }
                     });
                 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use veeksha_model::{
     HistoryMode, MediaKind, Message, NodeId, Prepared, PreparedMessage, PreparedReasoning, PreparedTools,
-    ReasoningContent, ReasoningSupport, RecordedAnswer, Request, Response, Role, Seed, Segment, ToolCall,
-    ToolChoice, ToolDefinitions,
+    ReasoningContent, ReasoningSupport, ReasoningTarget, RecordedAnswer, Request, Response, Role, Seed,
+    Segment, ToolCall, ToolChoice, ToolDefinitions,
 };
 
 use crate::compose::PromptPiece;
@@ -22,7 +22,7 @@ use crate::writer::{MAX_TOKENS, MessageWriter};
 
 /// Decides whether the target can be sent a request; the error is a message for the author of the
 /// workload.
-pub type RequestFilter = Arc<dyn Fn(&Request) -> Result<ReasoningSupport, String> + Send + Sync>;
+pub type RequestFilter = Arc<dyn Fn(&Request) -> Result<ReasoningTarget, String> + Send + Sync>;
 
 /// Makes text from segments. Can be shared between threads.
 pub struct Materializer {
@@ -108,9 +108,9 @@ impl Materializer {
     }
 
     /// Returns the functions of a request after [`Materializer::check_form`]'s checks.
-    fn form(&self, request: &Request) -> Result<(Option<Arc<PreparedTools>>, ReasoningSupport), String> {
+    fn form(&self, request: &Request) -> Result<(Option<Arc<PreparedTools>>, ReasoningTarget), String> {
         let filter = self.filter.as_ref();
-        let reasoning = filter.map_or(Ok(ReasoningSupport::default()), |filter| filter(request))?;
+        let reasoning = filter.map_or(Ok(ReasoningTarget::default()), |filter| filter(request))?;
         let form = request.output.form.as_deref();
         if let Some(schema) = form.and_then(|form| form.schema.as_deref()) {
             serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(schema)
@@ -172,7 +172,7 @@ impl Materializer {
             node: request.node,
             reason,
         })?;
-        drop_unsent_reasoning(&mut request, reasoning);
+        drop_unsent_reasoning(&mut request, reasoning.support);
         let answer = request.replay.as_ref().and_then(|replay| replay.answer.as_ref());
         let recorded_answer = answer
             .map(|answer| self.answer(answer))

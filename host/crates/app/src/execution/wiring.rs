@@ -24,6 +24,7 @@ use crate::scenario::decision_redaction::DecisionRedaction;
 use crate::scenario::scenario_copy::ARRIVAL_PROCESS;
 use crate::scenario::source::Loaded;
 use crate::workload::arrivals;
+use crate::workload::client_changes;
 use crate::workload::components;
 use crate::workload::grants::lua_grants;
 use crate::workload::prompts;
@@ -102,7 +103,8 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
     let found = tokenizers::tokenizer(loaded, &mut notes)?;
     found.note_in(&mut loaded.scenario);
     let salt = traces::salt(&mut loaded.scenario, mode, &mut notes);
-    let filter = endpoint::filter(loaded, &found.tokenizer)?;
+    let clients = endpoint::of_clients(loaded, &found.tokenizer)?;
+    let filter = endpoint::filter(clients.clone());
     let materializer = Arc::new(prompts::materializer(loaded, &found, salt)?.with_filter(filter));
     let tokenizer = found.tokenizer;
     let trace = match &loaded.scenario.session_generator {
@@ -128,6 +130,7 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
     };
     let guarantees = guarantees(loaded, factory.as_ref())?;
     veeksha_ports::check_purity(factory.as_ref())?;
+    let factory = client_changes::checked(factory, clients);
     let arrivals = arrivals::open(loaded, &tokenizer)?;
     let evaluators = open_scenario(loaded, &tokenizer)?;
     let definitions = evaluators.definitions()?;

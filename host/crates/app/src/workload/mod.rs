@@ -1,6 +1,7 @@
 //! Workloads of scenarios: plugins, traces, prompts and tokenizers.
 
 pub(crate) mod arrivals;
+pub(crate) mod client_changes;
 pub(crate) mod components;
 pub(crate) mod flavors;
 pub(crate) mod grants;

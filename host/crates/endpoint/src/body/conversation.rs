@@ -9,7 +9,9 @@ use veeksha_model::{
 
 use super::media::cannot_carry;
 use crate::api::Api;
+use crate::endpoint_kind::EndpointKind;
 use crate::failure::Failure;
+use crate::feature::{Feature, FeatureSet, refusal};
 
 /// The turns of a request, oldest first.
 pub(super) struct Conversation<'a> {
@@ -42,22 +44,25 @@ pub(super) struct SentReasoning<'a> {
 }
 
 impl<'a> AssistantMessage<'a> {
-    fn of_message(message: &'a PreparedMessage) -> Self {
+    /// A message of an earlier turn, or of the request itself.
+    fn of_message(message: &'a PreparedMessage, turn: &Prepared, request: &Prepared) -> Self {
         AssistantMessage {
             text: &message.text,
             media: &message.media,
             tool_calls: &message.tool_calls,
             reasoning: message.reasoning.as_ref().map(|reasoning| SentReasoning {
                 text: &reasoning.text,
-                signature: reasoning.signature.as_deref(),
+                signature: request.accepted_signature(turn, reasoning.signature.as_deref()),
             }),
         }
     }
 
-    fn of_answer(answer: &'a Response, sends_reasoning: bool) -> Self {
+    /// The answer to an earlier turn.
+    fn of_answer(answer: &'a Response, turn: &Prepared, request: &Prepared) -> Self {
+        let sends_reasoning = request.sends_reasoning_of(turn, answer);
         let reasoning = SentReasoning {
             text: &answer.reasoning,
-            signature: answer.reasoning_signature.as_deref(),
+            signature: request.accepted_signature(turn, answer.reasoning_signature.as_deref()),
         };
         AssistantMessage {
             text: &answer.text,
@@ -78,27 +83,29 @@ impl<'a> Conversation<'a> {
         Conversation { before, request }
     }
 
-    /// Returns each turn's messages and its answer. The last turn has no answer yet; a failed turn
-    /// has none.
-    pub(super) fn turns(&self) -> impl Iterator<Item = (&'a [PreparedMessage], Option<&'a Response>)> {
+    /// Returns each turn and its answer. The last turn is the request, which has no answer yet; a
+    /// failed turn has none.
+    pub(super) fn turns(&self) -> impl Iterator<Item = (&'a Prepared, Option<&'a Response>)> {
         let before = self
             .before
             .iter()
-            .map(|turn| (&turn.request.messages[..], turn.response.as_deref()));
-        before.chain([(&self.request.messages[..], None)])
+            .map(|turn| (&*turn.request, turn.response.as_deref()));
+        before.chain([(self.request, None)])
     }
 
     /// Returns the messages in order, the model's answers among them. The reasoning of an answer is
-    /// sent only if the request keeps it, that of a message always.
+    /// sent only if the request keeps it, that of a message always; a signature only to the servers
+    /// that made it.
     pub(super) fn messages(&self) -> impl Iterator<Item = SentMessage<'a>> {
         let request = self.request;
-        self.turns().flat_map(move |(messages, answer)| {
-            let messages = messages.iter().map(|message| match message.role {
-                Role::Assistant => SentMessage::Assistant(AssistantMessage::of_message(message)),
+        self.turns().flat_map(move |(turn, answer)| {
+            let messages = turn.messages.iter().map(move |message| match message.role {
+                Role::Assistant => {
+                    SentMessage::Assistant(AssistantMessage::of_message(message, turn, request))
+                }
                 _ => SentMessage::Plain(message),
             });
-            let answer =
-                answer.map(|answer| AssistantMessage::of_answer(answer, request.sends_reasoning_of(answer)));
+            let answer = answer.map(|answer| AssistantMessage::of_answer(answer, turn, request));
             messages.chain(answer.map(SentMessage::Assistant))
         })
     }
@@ -112,6 +119,35 @@ impl<'a> Conversation<'a> {
             .flatten()
             .next();
         tools.map(|tools| &**tools).filter(|tools| !tools.is_empty())
+    }
+
+    /// Checks that nothing is lost in the bodies of APIs that take one text. The workload's part
+    /// was checked before ([`crate::ConversationContent`]); calls of answers to functions that only
+    /// the text of a body states are known here.
+    pub(super) fn check(&self, endpoint: &EndpointKind) -> Result<(), Failure> {
+        if !matches!(
+            endpoint,
+            EndpointKind::Completions | EndpointKind::TgiGenerateStream
+        ) {
+            return Ok(());
+        }
+        let mut used = FeatureSet::default();
+        used.add(Feature::Tools, self.tools().is_some());
+        for (turn, answer) in self.turns() {
+            let calls = |calls: &[ToolCall]| !calls.is_empty();
+            let messages = || turn.messages.iter();
+            let stated = messages().any(|message| calls(&message.tool_calls));
+            let answered = answer.is_some_and(|answer| calls(&answer.tool_calls));
+            used.add(Feature::Calls, stated || answered);
+            used.add(
+                Feature::Reasoning,
+                messages().any(|message| message.reasoning.is_some()),
+            );
+        }
+        match used.missing_in(endpoint) {
+            Some(missing) => Err(Failure::new(ErrorClass::Protocol, refusal(endpoint, missing))),
+            None => Ok(()),
+        }
     }
 
     /// Returns the prompt as token ids, if it is one.
@@ -146,18 +182,18 @@ impl<'a> Conversation<'a> {
 
     /// Returns the system messages, at any position.
     pub(super) fn system(&self) -> impl Iterator<Item = &'a PreparedMessage> {
-        let messages = self.turns().flat_map(|(messages, _)| messages);
+        let messages = self.turns().flat_map(|(turn, _)| &turn.messages);
         messages.filter(|message| message.role == Role::System)
     }
 
     /// Returns the conversation as one text: rendered by the chat template, else the texts joined
     /// with one line feed, without role names. A single message without a template is exactly its
-    /// text. Calls and reasoning were refused before ([`crate::check_request`]); media are refused
+    /// text. Calls and reasoning were refused before ([`Conversation::check`]); media are refused
     /// with a message that names `api`.
     pub(super) fn flattened(&self, config: &Api, api: &str) -> Result<Cow<'a, str>, Failure> {
         let mut turns: Vec<(Role, &str)> = Vec::new();
-        for (messages, answer) in self.turns() {
-            for message in messages {
+        for (turn, answer) in self.turns() {
+            for message in &turn.messages {
                 if let Some((kind, _)) = message.media.first() {
                     return Err(cannot_carry(api, *kind));
                 }

@@ -23,8 +23,9 @@ const ANTHROPIC_MAX_TOKENS: u32 = 4_096;
 /// Returns the body of a request.
 ///
 /// # Errors
-/// If the request cannot be represented: media that are not a URL or that the API does not support;
-/// a conversation that the chat template refuses; a `body` that is not a JSON object.
+/// If the request cannot be represented: parts of its conversation that the API does not have;
+/// media that are not a URL or that the API does not support; a conversation that the chat template
+/// refuses; a `body` that is not a JSON object.
 pub fn request_body(
     api: &Api,
     request: &Prepared,
@@ -48,6 +49,7 @@ pub fn request_body(
     let members = form.map_or_else(Vec::new, |form| form_members(form, &api.endpoint));
     let before = History::turns(history);
     let conversation = Conversation::new(&before, request);
+    conversation.check(&api.endpoint)?;
 
     let mut object = ObjectWriter::with_capacity(conversation.bytes() + 512);
     match &api.endpoint {

@@ -149,16 +149,16 @@ fn bodies_have_the_reasoning_that_the_endpoint_supports() {
                 let support = endpoint.reasoning_support(param);
                 let mut job = job_of(vec![message(Role::User, "two")], |request| {
                     request.request.keep_reasoning = true;
-                    request.reasoning = support;
+                    request.reasoning = support.into();
                 });
-                let is_sent = job.request.sends_reasoning_of(&answer);
+                let is_sent = job.request.sends_reasoning_of(&job.request, &answer);
                 job.history = turn(None, vec![message(Role::User, "one")], Some(answer));
                 let mut api = api(endpoint.clone());
                 api.reasoning_param = param.map(str::to_owned);
                 let text = String::from_utf8(written(&api, &job).unwrap()).unwrap();
                 assert_eq!(text.contains("live"), is_sent, "{text}");
                 // The body has no other, even if the request was not prepared for the endpoint.
-                job.request.reasoning = ReasoningSupport::All;
+                job.request.reasoning = ReasoningSupport::All.into();
                 assert_eq!(text.as_bytes(), written(&api, &job).unwrap());
             }
         }
@@ -494,7 +494,7 @@ fn what_an_endpoint_cannot_express_is_refused() {
     let mut ids = plain();
     ids.messages[0].content = vec![Segment::TokenIds(vec![1])];
     let mut defined = plain();
-    defined.tools = Some(Box::new(ToolDefinitions::Definitions("[]".into())));
+    defined.tools = Some(Box::new(ToolDefinitions::Definitions(r#"[{"name":"f"}]"#.into())));
     let mut keeps = plain();
     keeps.keep_reasoning = true;
     keeps.history_parent = Some(NodeId(9));

@@ -6,6 +6,7 @@
     reason = "a test may panic, also in its functions"
 )]
 
+mod client_changes;
 mod complete_messages;
 mod echo;
 mod kinds;

@@ -106,7 +106,7 @@ fn sends_the_actual_conversation() {
         text_answer("eins"),
     );
     let failed = turn(first, vec![message(Role::User, "two")], None);
-    let called = turn(failed, vec![message(Role::User, "three")], Some(calls));
+    let called = turn(failed.clone(), vec![message(Role::User, "three")], Some(calls));
     let result = PreparedMessage {
         tool_call_id: Some("c1".into()),
         ..message(Role::Tool, "found \u{1}ü😀")
@@ -127,9 +127,17 @@ fn sends_the_actual_conversation() {
             {"role": "tool", "tool_call_id": "c1", "content": "found \u{1}ü😀"},
         ])
     );
+    // A prompt of plain text would lose the call.
+    assert!(
+        written(&completions(), &job)
+            .unwrap_err()
+            .message
+            .starts_with("the endpoint `completions` cannot send tool calls of the assistant")
+    );
+    job.history = turn(failed, vec![message(Role::User, "three")], text_answer("drei"));
     assert_eq!(
         body(&completions(), &job)["prompt"],
-        "be \"brief\"\n\none\neins\ntwo\nthree\n\nfound \u{1}ü😀"
+        "be \"brief\"\n\none\neins\ntwo\nthree\ndrei\nfound \u{1}ü😀"
     );
 }
 

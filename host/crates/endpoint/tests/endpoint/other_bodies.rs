@@ -45,13 +45,18 @@ fn with_media(kind: MediaKind, url: &str) -> Job {
 /// Returns a system message, a question, an answer with text and two calls, their results and a
 /// reminder, a failed turn, a question.
 fn conversation() -> Job {
+    conversation_with(vec![call("a", "{\"q\": 1}"), call("b", "cut off {")])
+}
+
+/// The same with other calls of the first answer.
+fn conversation_with(tool_calls: Vec<ToolCall>) -> Job {
     let first = turn(
         None,
         vec![message(Role::System, "brief"), message(Role::User, "one")],
         Some(Response {
             text: "Looking.".into(),
             reasoning: "not sent back".into(),
-            tool_calls: vec![call("a", "{\"q\": 1}"), call("b", "cut off {")],
+            tool_calls,
             ..Response::default()
         }),
     );
@@ -239,14 +244,14 @@ fn tgi_has_its_parameters_inside() {
         .as_object()
         .unwrap()
         .clone();
-    let value = body(&api, &conversation());
+    let value = body(&api, &conversation_with(Vec::new()));
     assert_eq!(
         value,
         json!({"inputs": "<9>", "parameters": {"max_new_tokens": 9, "details": false}})
     );
     api.sampling = json!({"inputs": 1}).as_object().unwrap().clone();
     assert_eq!(
-        body(&api, &conversation()),
+        body(&api, &conversation_with(Vec::new())),
         json!({"inputs": "<9>", "parameters": {"details": true, "max_new_tokens": 2, "inputs": 1}})
     );
     api.sampling = json!({"max_new_tokens": 9, "details": false})

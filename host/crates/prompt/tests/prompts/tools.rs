@@ -216,9 +216,9 @@ fn unsent_reasoning_is_left_out() {
         (ReasoningSupport::Signed, [false, true], false),
         (ReasoningSupport::Nothing, [false, false], false),
     ] {
-        let materializer = embedded().with_filter(std::sync::Arc::new(move |_| Ok(support)));
+        let materializer = embedded().with_filter(std::sync::Arc::new(move |_| Ok(support.into())));
         let prepared = materializer.prepare(request.clone()).unwrap();
-        assert_eq!(prepared.reasoning, support);
+        assert_eq!(prepared.reasoning.support, support);
         let sent = [0, 1].map(|message| prepared.messages[message].reasoning.is_some());
         assert_eq!(sent, stated, "{support:?}");
         let tokenizer = Tokenizer::embedded().unwrap();
