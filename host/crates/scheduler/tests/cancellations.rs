@@ -421,3 +421,34 @@ fn the_first_step_of_an_agent_cancels_nodes() {
     );
     assert_eq!(s.next_wake(), Some(second + 5), "its children are released");
 }
+
+/// An agent cancels requests long before their own cancellations: in flight, queued, and waiting
+/// for their parents. Nothing is left of those, and nothing wakes the scheduler for them.
+#[test]
+fn a_cancelled_node_has_no_further_cancellation() {
+    let hour = 3_600_000_000_000;
+    let later = |node| cancelled_by([edge(0, Trigger::Dispatched, hour)], node);
+    let mut s = Scheduler::new(config(EVERY_SECOND));
+    let nodes = vec![
+        later(node(0, &[], 0)),
+        node(1, &[], 0),
+        later(node(2, &[1], 50)),
+        later(node(3, &[0], 0)),
+    ];
+    on(&mut s, 0, agent(0, nodes));
+    on(&mut s, 0, SchedulerInput::SourceEnded);
+    on(&mut s, 10, answered(0, 1, 10));
+    assert_eq!((s.pending_cancellations(), s.next_wake()), (3, Some(60)));
+    let cancelled = on(&mut s, 20, step(Vec::new(), &[0, 2, 3], true));
+    assert_eq!(cancelled, ["cancel 0/0", "never 0/2 cancelled_by_client at 20"]);
+    assert_eq!((s.pending_cancellations(), s.next_wake()), (0, None));
+    assert_eq!(
+        on(&mut s, 30, part(0, 0, 30, "x")),
+        [
+            "never 0/3 cancelled_by_client at 30",
+            "finish 0 completed at 30 of 4",
+            "forget 0",
+            "done"
+        ]
+    );
+}
