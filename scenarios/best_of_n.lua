@@ -54,4 +54,7 @@ return {
   runtime = { max_sessions = 12, benchmark_timeout = 120 },
 
   evaluators = { { type = "performance" } },
+
+  -- The built-in simulator shares this machine with the client: thresholds for a demonstration.
+  certificate = { simulator = { degraded = 0.5, invalid = 0.5 } },
 }

@@ -88,4 +88,7 @@ return {
       "p90(session_makespan) < 60s",
     },
   } },
+
+  -- The built-in simulator shares this machine with the client: thresholds for a demonstration.
+  certificate = { simulator = { degraded = 0.5, invalid = 0.5 } },
 }
