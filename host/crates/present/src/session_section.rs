@@ -1,6 +1,6 @@
 //! Sections of the closing table on the makespans of sessions.
 
-use veeksha_metrics::{Counterfactual, Evaluation, Metric, PathPart};
+use veeksha_metrics::{Counterfactual, Evaluation, Metric, PathPart, RunMetric};
 use veeksha_ports::RunResults;
 use veeksha_report::{Section, SummaryRow, duration, number, share};
 
@@ -121,8 +121,13 @@ pub(crate) fn what_if(evaluation: &Evaluation) -> Section {
         let name = format!("  with {}", counterfactual.what_if);
         of(name, counterfactual.changed(), median_change(counterfactual))
     });
+    let in_flight = evaluation.run_metrics().get(&RunMetric::MaxRequestsInFlight);
+    let load = match in_flight.filter(|most| **most > 1.0) {
+        Some(most) => format!("up to {} requests contend as measured: faster servers gain more", number(*most)),
+        None => "the load on the server stays as measured".to_owned(),
+    };
     Section {
-        title: "What if (the load on the server stays as measured)".into(),
+        title: format!("What if ({load})"),
         columns: ["mean", "P50", "P90", "P99", "max"].map(String::from).to_vec(),
         rows: measured.into_iter().chain(changed).collect(),
     }
