@@ -46,6 +46,9 @@ pub struct PageData {
     /// Workload plugins that failed, such as agents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failed_plugins: Vec<FailedWorkload>,
+    /// The sessions by critical path, and the tool runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<GroupTable>,
     /// The prompt tokens by state of the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<GroupTable>,

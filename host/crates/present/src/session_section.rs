@@ -1,6 +1,7 @@
 //! Sections of the closing table on the makespans of sessions.
 
 use veeksha_metrics::{Counterfactual, Evaluation, Metric, PathPart, RunMetric};
+use veeksha_page::{GroupTable, GroupValues, ValueColumn};
 use veeksha_ports::RunResults;
 use veeksha_report::{Section, SummaryRow, duration, number, share};
 
@@ -56,6 +57,86 @@ pub(crate) fn critical_path(evaluation: &Evaluation) -> Section {
     }
 }
 
+/// Returns the tables of the page: the sessions by critical path and the tool runs, where there are
+/// any.
+pub(crate) fn tables(evaluation: &Evaluation) -> Vec<GroupTable> {
+    let paths = critical_path(evaluation);
+    let makespan = evaluation.metric(Metric::SessionMakespan);
+    let whole = makespan.map_or(0.0, |makespan| makespan.mean);
+    let of = |metric: Metric| {
+        let summary = evaluation.metric(metric)?;
+        let share = (whole > 0.0).then(|| summary.mean / whole);
+        let values = [summary.mean, summary.p50, summary.p90, summary.p99, summary.max];
+        Some(GroupValues {
+            value: metric.title().to_owned(),
+            values: values.map(Some).into_iter().chain([share]).collect(),
+        })
+    };
+    let metrics = std::iter::once(Metric::SessionMakespan).chain(PathPart::ALL.map(PathPart::metric));
+    let sessions = GroupTable {
+        label: paths.title,
+        remark: None,
+        columns: columns(&["mean", "P50", "P90", "P99", "max"], "s")
+            .chain(columns(&["share"], "share"))
+            .collect(),
+        rows: metrics.filter_map(of).collect(),
+    };
+    let runs = evaluation.counts.tools.iter().map(|(class, counts)| {
+        let label = [("tool".to_owned(), class.to_string())];
+        let times = [Metric::ToolWaitingTime, Metric::ToolServiceTime].map(|metric| {
+            let stats = evaluation.samples.stats(metric.name(), &label);
+            [stats.mean, stats.p50, stats.p99].map(|time| (stats.count > 0).then_some(time))
+        });
+        let counts = [
+            counts.runs,
+            counts.failures,
+            counts.cold_starts,
+            counts.dropped_total(),
+        ];
+        GroupValues {
+            value: class.to_string(),
+            values: counts
+                .map(|count| Some(count as f64))
+                .into_iter()
+                .chain(times.into_iter().flatten())
+                .collect(),
+        }
+    });
+    let tools = GroupTable {
+        label: "Tool runs".to_owned(),
+        remark: None,
+        columns: columns(&TOOL_COLUMNS[..4], "")
+            .chain(columns(&TOOL_COLUMNS[4..], "s"))
+            .collect(),
+        rows: runs.collect(),
+    };
+    let shown = [
+        (!paths.rows.is_empty()).then_some(sessions),
+        (!tools.rows.is_empty()).then_some(tools),
+    ];
+    shown.into_iter().flatten().collect()
+}
+
+fn columns(labels: &'static [&'static str], unit: &'static str) -> impl Iterator<Item = ValueColumn> {
+    labels.iter().map(move |label| ValueColumn {
+        label: (*label).to_owned(),
+        unit: unit.to_owned(),
+    })
+}
+
+const TOOL_COLUMNS: [&str; 10] = [
+    "runs",
+    "failed",
+    "cold",
+    "not ended",
+    "wait mean",
+    "wait P50",
+    "wait P99",
+    "service mean",
+    "service P50",
+    "service P99",
+];
+
 /// Returns the section on tool runs by class; without rows if there were none.
 pub(crate) fn tools(evaluation: &Evaluation) -> Section {
     let rows = evaluation.counts.tools.iter().map(|(class, counts)| {
@@ -79,20 +160,7 @@ pub(crate) fn tools(evaluation: &Evaluation) -> Section {
     });
     Section {
         title: "Tool runs".into(),
-        columns: [
-            "runs",
-            "failed",
-            "cold",
-            "not ended",
-            "wait mean",
-            "wait P50",
-            "wait P99",
-            "service mean",
-            "service P50",
-            "service P99",
-        ]
-        .map(String::from)
-        .to_vec(),
+        columns: TOOL_COLUMNS.map(String::from).to_vec(),
         rows: rows.collect(),
     }
 }
@@ -123,7 +191,10 @@ pub(crate) fn what_if(evaluation: &Evaluation) -> Section {
     });
     let in_flight = evaluation.run_metrics().get(&RunMetric::MaxRequestsInFlight);
     let load = match in_flight.filter(|most| **most > 1.0) {
-        Some(most) => format!("up to {} requests contend as measured: faster servers gain more", number(*most)),
+        Some(most) => format!(
+            "up to {} requests contend as measured: faster servers gain more",
+            number(*most)
+        ),
         None => "the load on the server stays as measured".to_owned(),
     };
     Section {

@@ -50,10 +50,11 @@ const page = {
     this.tokens.node.hidden = this.gaps.node.hidden;
     this.gaps.refresh(true);
     showHead(this);
-    const { run, certificate, metrics, slos, failures, never_sent: neverSent, dropped_tool_runs: dropped, failed_plugins: failedPlugins, cache, groups, slices, health, configuration, plugins, machine, versions } = data;
+    const { run, certificate, metrics, slos, failures, never_sent: neverSent, dropped_tool_runs: dropped, failed_plugins: failedPlugins, sessions, cache, groups, slices, health, configuration, plugins, machine, versions } = data;
     if (changed('verdict', run.state, certificate, slos, health, metrics && metrics.map((metric) => metric.unit))) showVerdict(this);
     if (changed('slos', slos)) showSlos(this);
     if (changed('failures', failures, neverSent, dropped, failedPlugins)) showFailures(this);
+    if (changed('sessions', sessions)) showSessions(this);
     if (changed('cache', cache)) showCache(this);
     if (changed('groups', groups)) showGroups(this);
     if (changed('slices', slices)) showSlices(this);

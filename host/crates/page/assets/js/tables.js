@@ -206,6 +206,11 @@ function groupTable(title, group) {
   ];
 }
 
+function showSessions(page) {
+  const { sessions = [] } = page.data;
+  show('sessions', sessions.flatMap((part) => groupTable(part.label, part)));
+}
+
 function showCache(page) {
   const { cache } = page.data;
   show('cache', cache ? groupTable('Prompt tokens by cache state', cache) : null);

@@ -356,6 +356,15 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
             first_message: "agent.lua:12: attempt to index nil with 'files'".into(),
             sessions: vec![17, 40, 58],
         }],
+        sessions: vec![GroupTable {
+            label: "Tool runs".into(),
+            remark: None,
+            columns: vec![column("runs", ""), column("wait mean", "s")],
+            rows: vec![GroupValues {
+                value: "sandbox".into(),
+                values: vec![Some(64.0), Some(0.031)],
+            }],
+        }],
         cache: Some(GroupTable {
             label: "Requests".into(),
             remark: None,

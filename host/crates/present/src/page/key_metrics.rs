@@ -51,7 +51,10 @@ pub(super) fn key_metrics(evaluation: &Evaluation, certificate: &Certificate) ->
         KeyMetric {
             count: Some(counts.requests),
             count_of: Some("requests sent".to_owned()),
-            detail: Some(format!("{} failed", counts.errored)),
+            detail: Some(match counts.cancelled_by_client {
+                0 => format!("{} failed", counts.errored),
+                cancelled => format!("{} failed, {cancelled} cancelled by the workload", counts.errored),
+            }),
             ..key_metric("error_rate", "Errors", counts.error_rate(), "share")
         },
     ]);

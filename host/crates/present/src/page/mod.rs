@@ -19,6 +19,7 @@ use crate::cache_section;
 use crate::description::RunDescription;
 use crate::listed;
 use crate::run_analysis::{FailureClass, RunAnalysis};
+use crate::session_section;
 use facts::{fact, facts, machine, plugins, versions};
 use groups::groups;
 use judged::{check, not_judged, slo, trust, verdict};
@@ -89,6 +90,7 @@ pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &Acc
         never_sent: never_sent(evaluation),
         dropped_tool_runs: dropped_tool_runs(evaluation),
         failed_plugins: failed_plugins(evaluation),
+        sessions: session_section::tables(evaluation),
         cache: cache_section::table(evaluation),
         groups: groups(&evaluation.groups),
         slices: slices(&evaluation.slices),
