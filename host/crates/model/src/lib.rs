@@ -39,7 +39,7 @@ pub use prompt::{
     PreparedTools,
 };
 pub use record::{CacheKnowledge, RequestRecord, Status, ToolRunRecord};
-pub use redact::{REDACTED, is_reserved_header, is_safe_header, redact_address};
+pub use redact::{REDACTED, is_reserved_header, is_safe_header, redact_address, redact_addresses};
 pub use replay::{HistoryMode, Recorded, RecordedAnswer, Replay};
 pub use response::{
     AnswerPart, Chunk, ChunkKind, ErrorClass, FailureReason, Framing, LogProbabilities, Response,

@@ -52,5 +52,5 @@ pub use plan::{
 };
 pub use problem::{Problem, Problems};
 pub use schema::{Shipped, file_schema, json_schema};
-pub use secret_keys::{is_secret_key, is_secret_path, secret_texts, without_secrets};
+pub use secret_keys::{body_without_secrets, is_secret_key, is_secret_path, secret_texts, without_secrets};
 pub use tree::{Node, Place, UNPLACED_FUNCTION, Value, function_place, function_text};

@@ -1,7 +1,9 @@
 //! Keys whose values must not appear in any file, log or message.
 
+use std::borrow::Cow;
+
 use serde_json::Value as Json;
-use veeksha_model::{REDACTED, is_safe_header, redact_address};
+use veeksha_model::{REDACTED, is_safe_header, redact_address, redact_addresses};
 
 /// Returns true if a key of a request's body or of a plugin's configuration names a secret. `token`
 /// alone does not, because of `max_tokens` and similar keys.
@@ -28,40 +30,152 @@ pub fn is_secret_key(name: &str) -> bool {
         || matches!(name.as_str(), "token" | "hftoken")
 }
 
-/// Returns a value with secrets redacted at any depth: values of keys that name a secret, `headers`
-/// except harmless ones, and secret parts of addresses.
+/// Returns true if a parameter of an address names a secret.
+fn is_secret_parameter(name: &str) -> bool {
+    let short = ["key", "sig", "auth", "pass", "pwd", "sid", "sessionid"];
+    is_secret_key(name)
+        || short.iter().any(|short| name.eq_ignore_ascii_case(short))
+        || name.to_ascii_lowercase().ends_with("token")
+}
+
+/// Returns a value of a configuration with secrets redacted at any depth: values of keys that name
+/// a secret, `headers` except safe ones, and all parts of addresses that may be secret.
 pub fn without_secrets(value: &Json) -> Json {
+    redacted(value, &|text| {
+        let is_one_address = text.contains("://") && !text.contains(char::is_whitespace);
+        if is_one_address {
+            redact_address(text).into()
+        } else {
+            redact_addresses(text, &is_secret_parameter)
+        }
+    })
+}
+
+/// Returns the members of a request's body with secrets redacted at any depth. They differ from a
+/// configuration in their addresses, which are content: only user, password and parameters that
+/// name a secret are redacted in them.
+pub fn body_without_secrets(body: &Json) -> Json {
+    redacted(body, &|text| redact_addresses(text, &is_secret_parameter))
+}
+
+/// Redacts the texts that are not the value of a secret key.
+type RedactText<'r> = dyn Fn(&str) -> Cow<'_, str> + 'r;
+
+fn redacted(value: &Json, text: &RedactText<'_>) -> Json {
     match value {
         Json::Object(entries) => entries
             .iter()
-            .map(|(key, value)| (key.clone(), shown(key, value)))
+            .map(|(key, value)| (key.clone(), shown(key, value, text)))
             .collect(),
-        Json::Array(items) => items.iter().map(without_secrets).collect(),
-        Json::String(text) if text.contains("://") => redact_address(text).into(),
+        Json::Array(items) => items.iter().map(|item| redacted(item, text)).collect(),
+        Json::String(of) => text(of).into(),
         other => other.clone(),
     }
 }
 
-fn shown(key: &str, value: &Json) -> Json {
+fn shown(key: &str, value: &Json, text: &RedactText<'_>) -> Json {
+    match value {
+        Json::Object(declared) if DECLARING.contains(&key) => {
+            let declared = declared.iter().map(|(name, value)| {
+                let shown = if is_schema(value) {
+                    redacted(value, text)
+                } else {
+                    shown(name, value, text)
+                };
+                (name.clone(), shown)
+            });
+            declared.collect()
+        }
+        _ if is_secret_key(key) => hidden(value),
+        Json::Object(headers) if key.eq_ignore_ascii_case("headers") => headers
+            .iter()
+            .map(|(name, value)| {
+                let shown = if is_safe_header(name) {
+                    value.clone()
+                } else {
+                    hidden(value)
+                };
+                (name.clone(), shown)
+            })
+            .collect(),
+        other => redacted(other, text),
+    }
+}
+
+/// Redacts each scalar of a secret value. Tables and lists keep their shape.
+fn hidden(value: &Json) -> Json {
     match value {
         // Booleans and nulls reveal nothing; an empty text is not a secret.
         Json::Null | Json::Bool(_) => value.clone(),
         Json::String(text) if text.is_empty() => value.clone(),
-        _ if is_secret_key(key) => REDACTED.into(),
-        Json::Object(headers) if key.eq_ignore_ascii_case("headers") => headers
+        Json::Object(entries) => entries
             .iter()
-            .map(|(name, value)| (name.clone(), shown_header(name, value)))
+            .map(|(key, value)| (key.clone(), hidden(value)))
             .collect(),
-        other => without_secrets(other),
+        Json::Array(items) => items.iter().map(hidden).collect(),
+        _ => REDACTED.into(),
     }
 }
 
-fn shown_header(name: &str, value: &Json) -> Json {
-    if is_safe_header(name) {
-        value.clone()
-    } else {
-        REDACTED.into()
-    }
+/// Keys of a JSON schema whose members are names with their schemas: a property `password` is
+/// declared there, and has no value.
+const DECLARING: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
+
+/// The other keys of a JSON schema.
+const SCHEMA_KEYS: [&str; 44] = [
+    "$anchor",
+    "$comment",
+    "$id",
+    "$ref",
+    "$schema",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "const",
+    "contains",
+    "contentEncoding",
+    "contentMediaType",
+    "default",
+    "deprecated",
+    "description",
+    "else",
+    "enum",
+    "example",
+    "examples",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "if",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "not",
+    "nullable",
+    "oneOf",
+    "pattern",
+    "prefixItems",
+    "propertyNames",
+    "readOnly",
+    "required",
+    "title",
+    "type",
+    "uniqueItems",
+];
+
+/// Returns true if a value can only be a JSON schema. A table with any other key may contain a
+/// secret.
+fn is_schema(value: &Json) -> bool {
+    let is_known = |key: &str| SCHEMA_KEYS.contains(&key) || DECLARING.contains(&key) || key == "then";
+    value
+        .as_object()
+        .is_some_and(|schema| schema.keys().all(|key| is_known(key)))
 }
 
 /// Returns the texts of a value that [`without_secrets`] redacts.
@@ -84,15 +198,6 @@ fn collect_secrets(value: &Json, shown: &Json, texts: &mut Vec<String>) {
             }
         }
         (Json::String(text), shown) if shown != value => texts.push(text.clone()),
-        // A table or a list that is redacted as a whole: each of its texts is secret.
-        (Json::Object(entries), shown) => {
-            entries
-                .values()
-                .for_each(|value| collect_secrets(value, shown, texts));
-        }
-        (Json::Array(items), shown) => items
-            .iter()
-            .for_each(|value| collect_secrets(value, shown, texts)),
         _ => {}
     }
 }
@@ -117,9 +222,51 @@ mod tests {
         assert_eq!(
             without_secrets(&value),
             serde_json::json!({
-                "max_tokens": 5, "top_k": 3, "apiKey": "***", "deep": [{"password": "***"}], "secret": "***",
+                "max_tokens": 5, "top_k": 3, "apiKey": "***", "deep": [{"password": "***"}],
+                "secret": {"inner": "***"},
                 "headers": {"Accept": "a", "x-jwt": "***"}, "url": "http://***@h/?k=***", "use_secret": true
             })
+        );
+    }
+
+    #[test]
+    fn addresses_within_texts_keep_the_text_behind_them() {
+        let text = "Read https://a.b/c?x=1 now.\n# Heading\nhttps://u:p@h/?api_key=k&q=2 too";
+        let shown = "Read https://a.b/c?x=1 now.\n# Heading\nhttps://***@h/?api_key=***&q=2 too";
+        let image = "https://h/i.png?size=3&X-Amz-Signature=s&sig=t#top";
+        let value = serde_json::json!({ "input": text, "image": image });
+        assert_eq!(
+            without_secrets(&value),
+            serde_json::json!({"input": shown, "image": "https://h/i.png?size=***&X-Amz-Signature=***&sig=***#***"})
+        );
+        assert_eq!(
+            body_without_secrets(&value),
+            serde_json::json!({"input": shown, "image": "https://h/i.png?size=3&X-Amz-Signature=***&sig=***#top"})
+        );
+    }
+
+    #[test]
+    fn declarations_of_schemas_are_not_secrets() {
+        let schema = serde_json::json!({"response_format": {"schema": {
+            "type": "object",
+            "properties": {
+                "signature": {"type": "string", "description": "of the author"},
+                "headers": {"type": "object", "properties": {"cookie": {"type": "string"}}},
+                "token": {}, "secret": {"$ref": "#/$defs/Credential"}, "name": {"type": "string"}
+            },
+            "required": ["signature", "token"],
+            "$defs": {"Credential": {"anyOf": [{"type": "string"}, {"type": "null"}]}}
+        }}});
+        assert_eq!(body_without_secrets(&schema), schema);
+        // Values, although the key is that of a schema.
+        let values = serde_json::json!({"properties": {
+            "password": "x", "credential": {"type": "basic", "value": "y"}, "cookies": ["z"]
+        }});
+        assert_eq!(
+            body_without_secrets(&values),
+            serde_json::json!({"properties": {
+                "password": "***", "credential": {"type": "***", "value": "***"}, "cookies": ["***"]
+            }})
         );
     }
 
