@@ -1,13 +1,13 @@
 //! Bounds of recorded values, which a damaged or edited file may exceed: those of plugins.
 
 use serde_json::{Map, Value};
-use veeksha_model::{Edge, Label, Message, Nanos, Request, Segment, Session, ToolRun};
+use veeksha_model::{
+    Edge, Label, MAX_SYNTHETIC_TOKENS, Nanos, ReasoningContent, Request, Segment, Session, ToolRun,
+};
 use veeksha_ports::MAX_LABEL_BYTES;
 
 /// The exclusive upper bound of times.
 const TIME_END: Nanos = 1 << 53;
-/// Maximum number of synthetic tokens of one request, beyond every existing context window.
-const MAX_SYNTHETIC_TOKENS: u64 = 1 << 24;
 
 /// Checks the values of a step's nodes.
 ///
@@ -36,9 +36,10 @@ fn request(request: &Request) -> Result<(), String> {
     if let Some(replay) = &request.replay {
         times(replay.recorded.at.into_iter().chain(replay.recorded.latency))?;
         let answer = replay.answer.iter();
-        synthetic(answer.flat_map(|answer| &answer.content))?;
+        synthetic(answer.flat_map(|answer| contents(&answer.content, answer.reasoning.as_ref())))?;
     }
-    synthetic(request.messages.iter().flat_map(contents))?;
+    let messages = request.messages.iter();
+    synthetic(messages.flat_map(|message| contents(&message.content, message.reasoning.as_ref())))?;
     labels(&request.labels)?;
     match request
         .body
@@ -63,11 +64,13 @@ fn times(times: impl IntoIterator<Item = Nanos>) -> Result<(), String> {
     }
 }
 
-/// Returns the content of a message and of its reasoning.
-fn contents(message: &Message) -> impl Iterator<Item = &Segment> {
-    let reasoning = message.reasoning.iter();
-    let reasoning = reasoning.flat_map(|reasoning| &reasoning.content);
-    message.content.iter().chain(reasoning)
+/// Returns a content and that of the reasoning before it.
+fn contents<'a>(
+    content: &'a [Segment],
+    reasoning: Option<&'a ReasoningContent>,
+) -> impl Iterator<Item = &'a Segment> {
+    let reasoning = reasoning.into_iter().flat_map(|reasoning| &reasoning.content);
+    content.iter().chain(reasoning)
 }
 
 fn synthetic<'a>(segments: impl Iterator<Item = &'a Segment>) -> Result<(), String> {
@@ -76,7 +79,7 @@ fn synthetic<'a>(segments: impl Iterator<Item = &'a Segment>) -> Result<(), Stri
         _ => 0,
     });
     let tokens: u64 = tokens.sum();
-    if tokens > MAX_SYNTHETIC_TOKENS {
+    if tokens > u64::from(MAX_SYNTHETIC_TOKENS) {
         return Err(format!(
             "{tokens} tokens of synthetic text; {MAX_SYNTHETIC_TOKENS} are allowed"
         ));

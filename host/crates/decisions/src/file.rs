@@ -6,12 +6,12 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use veeksha_model::{KnownNodes, NodeId, SessionId, check_session};
+use veeksha_model::{KnownNodes, NodeId, ReplayedSession, RequestId, SessionId, check_session};
 
 use crate::bounds;
 use crate::error::DecisionsError;
 use crate::recorded_step::RecordedStep;
-use crate::redact::holds_redacted;
+use crate::redact::has_redacted_headers;
 use crate::wire::{DecisionsOrigin, HeaderLine, StepLine};
 
 /// The name of the file in the folder of a run.
@@ -34,6 +34,8 @@ pub(crate) struct StepPlace {
 pub(crate) struct SessionSteps {
     /// The session of the recorded run.
     pub(crate) id: SessionId,
+    /// The session that first took these decisions: itself, unless the run is a replay.
+    pub(crate) origin: ReplayedSession,
     pub(crate) steps: Vec<StepPlace>,
 }
 
@@ -45,7 +47,29 @@ pub struct DecisionsFile {
     origin: DecisionsOrigin,
     sessions: Vec<SessionSteps>,
     digest: String,
-    redacted: u64,
+    redacted: RedactedSteps,
+}
+
+/// The parts of recorded decisions in which a secret was replaced by `***`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RedactedSteps {
+    /// Steps with such a header, which a replay leaves out.
+    pub headers: u64,
+    /// Requests with such a content, which cannot be sent as they were.
+    pub requests: u64,
+    /// The first of these requests.
+    pub first_request: Option<RequestId>,
+}
+
+impl RedactedSteps {
+    fn add(&mut self, step: &RecordedStep) {
+        self.headers += u64::from(has_redacted_headers(step));
+        self.requests += step.redacted.len() as u64;
+        let (session, first) = (step.session, step.redacted.first());
+        self.first_request = self
+            .first_request
+            .or(first.map(|node| RequestId { session, node: *node }));
+    }
 }
 
 /// What is checked of a session while the file is indexed.
@@ -54,6 +78,7 @@ struct IndexedSession {
     steps: Vec<StepPlace>,
     known: KnownNodes,
     answered: HashSet<Option<NodeId>>,
+    replays: Option<ReplayedSession>,
 }
 
 impl DecisionsFile {
@@ -69,7 +94,8 @@ impl DecisionsFile {
         let (mut line, mut offset, mut number) = (Vec::new(), 0, 0);
         let mut origin = None;
         let mut sessions: BTreeMap<SessionId, IndexedSession> = BTreeMap::new();
-        let mut redacted = 0;
+        let mut redacted = RedactedSteps::default();
+        let mut origins = HashSet::new();
         loop {
             line.clear();
             number += 1;
@@ -89,7 +115,8 @@ impl DecisionsFile {
             } else {
                 let damaged = |why: String| DecisionsError::Damaged { line: number, why };
                 let step = parse(&line).map_err(damaged)?;
-                redacted += u64::from(holds_redacted(&step));
+                redacted.add(&step);
+                let first = step.after.is_none().then(|| (step.session, first_session(&step)));
                 let place = StepPlace {
                     after: step.after,
                     offset,
@@ -97,17 +124,28 @@ impl DecisionsFile {
                 };
                 let session = sessions.entry(step.session).or_default();
                 session.add(step, place).map_err(damaged)?;
+                if let Some((session, first)) = first
+                    && !origins.insert(first)
+                {
+                    let why = format!("session {session} replays session {first}, as another session does");
+                    return Err(damaged(why));
+                }
             }
             offset += bytes;
         }
+        let origin = origin.ok_or(DecisionsError::Empty)?;
         let sessions = sessions.into_iter();
         let sessions = sessions.map(|(id, session)| SessionSteps {
             id,
+            origin: session.replays.unwrap_or(ReplayedSession {
+                session: id,
+                seed: origin.seed,
+            }),
             steps: session.steps,
         });
         Ok(DecisionsFile {
-            origin: origin.ok_or(DecisionsError::Empty)?,
             sessions: sessions.collect(),
+            origin,
             digest: digest.finalize().to_hex().to_string(),
             redacted,
             file,
@@ -124,14 +162,23 @@ impl DecisionsFile {
         self.sessions.len() as u64
     }
 
-    /// Returns the number of recorded steps in which a secret was replaced by `***`.
-    pub fn redacted_steps(&self) -> u64 {
+    /// Returns the parts in which a secret was replaced by `***`.
+    pub fn redacted(&self) -> RedactedSteps {
         self.redacted
     }
 
     /// Returns the ids of the recorded sessions, in ascending order.
     pub fn session_ids(&self) -> impl Iterator<Item = SessionId> {
         self.sessions.iter().map(|session| session.id)
+    }
+
+    /// Returns the recorded sessions by the session that first took their decisions, which is the
+    /// same in a run and in each replay of it.
+    pub(crate) fn by_origin(&self) -> BTreeMap<SessionId, SessionId> {
+        let sessions = self.sessions.iter();
+        sessions
+            .map(|session| (session.origin.session, session.id))
+            .collect()
     }
 
     /// Returns BLAKE3 of the file's lines, in hex.
@@ -171,6 +218,12 @@ impl DecisionsFile {
     }
 }
 
+/// Returns the session that first took the decisions of a session, by its first step.
+fn first_session(step: &RecordedStep) -> SessionId {
+    let replays = step.step.added.replays;
+    replays.map_or(step.session, |replays| replays.session)
+}
+
 fn parse(line: &[u8]) -> Result<RecordedStep, String> {
     let line: StepLine<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     Ok(line.into())
@@ -194,13 +247,19 @@ impl IndexedSession {
         let added = &step.step.added;
         check_session(added, &self.known).map_err(|error| format!("session {session}: {error}"))?;
         bounds::check(added).map_err(|why| format!("session {session}: {why}"))?;
-        let known = |node: &NodeId| self.known.contains_key(node) || added.nodes().any(|own| own == *node);
+        let own: HashSet<NodeId> = if step.step.cancel.is_empty() {
+            HashSet::new()
+        } else {
+            added.nodes().collect()
+        };
+        let known = |node: &NodeId| self.known.contains_key(node) || own.contains(node);
         if let Some(node) = step.step.cancel.iter().find(|node| !known(node)) {
             return Err(format!(
                 "session {session} cancels the node {node}, which it does not have"
             ));
         }
         self.known.extend(added.kinds());
+        self.replays = self.replays.or(added.replays);
         self.steps.push(place);
         Ok(())
     }

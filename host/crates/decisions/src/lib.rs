@@ -17,6 +17,7 @@ mod recorded_step;
 mod recording;
 mod redact;
 mod replay;
+mod tool_calls;
 mod wire;
 mod writer;
 
@@ -24,7 +25,7 @@ pub use divergence::{
     DecisionField, Divergence, DivergenceSummary, SessionComparison, compare_files, divergence,
 };
 pub use error::DecisionsError;
-pub use file::{DecisionsFile, FILE};
+pub use file::{DecisionsFile, FILE, RedactedSteps};
 pub use recorded_step::RecordedStep;
 pub use recording::RecordingFactory;
 pub use redact::{Redact, Verbatim};

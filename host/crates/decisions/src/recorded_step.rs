@@ -1,5 +1,7 @@
 //! A step of an agent, with the event that it answers.
 
+use std::collections::HashSet;
+
 use veeksha_model::{NodeId, Segment, SessionId};
 use veeksha_ports::AgentStep;
 
@@ -12,16 +14,18 @@ pub struct RecordedStep {
     pub after: Option<NodeId>,
     /// The ids of the tool calls that the node's answer asked for, which the server made up.
     pub tool_call_ids: Vec<String>,
-    /// The step.
+    /// The step. Only the first step of a session has the session that it replays.
     pub step: AgentStep,
+    /// The requests in whose content a secret was replaced by `***`.
+    pub redacted: Vec<NodeId>,
 }
 
 impl RecordedStep {
     /// Returns the nodes that the step names without adding them: parents, histories, tool results,
-    /// cancellations. A node may occur more than once.
-    pub fn named_nodes(&self) -> Vec<NodeId> {
+    /// cancellations.
+    pub fn named_nodes(&self) -> HashSet<NodeId> {
         let added = &self.step.added;
-        let mut named = self.step.cancel.clone();
+        let mut named: HashSet<NodeId> = self.step.cancel.iter().copied().collect();
         for request in &added.requests {
             named.extend(request.parents.iter().map(|edge| edge.parent));
             named.extend(request.history_parent);
@@ -37,7 +41,9 @@ impl RecordedStep {
         }
         let runs = added.tool_runs.iter();
         named.extend(runs.flat_map(|run| run.parents.iter().map(|edge| edge.parent)));
-        named.retain(|node| added.nodes().all(|own| own != *node));
+        for own in added.nodes() {
+            named.remove(&own);
+        }
         named
     }
 }

@@ -1,10 +1,10 @@
 //! A workload that sends recorded decisions again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use veeksha_model::{
-    FailureReason, HeaderField, Message, Nanos, NodeId, REDACTED, Response, SessionId, ToolRunRecord,
+    FailureReason, Nanos, NodeId, ReplayedSession, Request, Response, SessionId, ToolRunRecord,
 };
 use veeksha_ports::{
     AgentSource, AgentStep, PluginFailure, PluginFailureKind, ToolRunKeys, Workload, WorkloadFactory,
@@ -14,6 +14,8 @@ use veeksha_ports::{
 use crate::error::DecisionsError;
 use crate::file::{DecisionsFile, FILE, SessionSteps, StepPlace};
 use crate::recorded_step::RecordedStep;
+use crate::redact::is_whole;
+use crate::tool_calls::{CallPlace, ToolCallIndex};
 
 /// The name of the workload in messages and files.
 const NAME: &str = "replay";
@@ -55,11 +57,6 @@ impl WorkloadFactory for ReplayFactory {
     }
 }
 
-/// Returns true if no part of a header was redacted. The others cannot be sent.
-fn is_whole((_, value): &HeaderField) -> bool {
-    !value.contains(REDACTED)
-}
-
 struct ReplayedAgents {
     file: Arc<DecisionsFile>,
     live: HashMap<SessionId, LiveReplay>,
@@ -69,37 +66,76 @@ struct ReplayedAgents {
 struct LiveReplay {
     /// The session of the recorded run.
     recorded: SessionId,
+    origin: ReplayedSession,
     /// Steps whose node has not ended.
     waiting: HashMap<NodeId, StepPlace>,
-    /// Steps whose node has ended, and that name a node which is not known yet.
-    held: Vec<RecordedStep>,
-    known: HashSet<NodeId>,
-    /// Ids of tool calls: recorded, and those of this run's answers.
-    call_ids: HashMap<String, String>,
+    /// Steps whose node has ended.
+    held: HeldSteps,
+    calls: ToolCallIndex,
+    /// Ids of the tool calls of this run's answers.
+    call_ids: HashMap<NodeId, Vec<String>>,
     keys: ToolRunKeys,
+}
+
+/// Steps that name nodes which are not known yet, in the order in which they came.
+#[derive(Default)]
+struct HeldSteps {
+    known: HashSet<NodeId>,
+    /// Each step with the number of nodes that it lacks.
+    steps: BTreeMap<u64, (RecordedStep, usize)>,
+    /// The steps that lack a node.
+    lacking: HashMap<NodeId, Vec<u64>>,
+    /// Steps that lack none.
+    ready: BTreeSet<u64>,
+    next: u64,
+}
+
+impl HeldSteps {
+    fn add(&mut self, step: RecordedStep) {
+        let number = self.next;
+        self.next += 1;
+        let mut lacks = 0;
+        for node in step.named_nodes() {
+            if !self.known.contains(&node) {
+                self.lacking.entry(node).or_default().push(number);
+                lacks += 1;
+            }
+        }
+        self.steps.insert(number, (step, lacks));
+        if lacks == 0 {
+            self.ready.insert(number);
+        }
+    }
+
+    /// Removes the first step whose nodes are known; its own are known from now on.
+    fn release(&mut self) -> Option<RecordedStep> {
+        let (step, _) = self.steps.remove(&self.ready.pop_first()?)?;
+        for node in step.step.added.nodes() {
+            self.known.insert(node);
+            for number in self.lacking.remove(&node).unwrap_or_default() {
+                if let Some((_, lacks)) = self.steps.get_mut(&number) {
+                    *lacks -= 1;
+                    if *lacks == 0 {
+                        self.ready.insert(number);
+                    }
+                }
+            }
+        }
+        Some(step)
+    }
 }
 
 impl LiveReplay {
     /// Returns all steps whose nodes are known, as one.
     fn release(&mut self) -> AgentStep {
         let mut released = AgentStep::default();
-        loop {
-            let is_known = |step: &RecordedStep| {
-                let named = step.named_nodes();
-                named.iter().all(|node| self.known.contains(node))
-            };
-            let Some(next) = self.held.iter().position(is_known) else {
-                break;
-            };
-            let RecordedStep { step, .. } = self.held.remove(next);
+        while let Some(recorded) = self.held.release() {
+            self.calls.add_nodes(&recorded);
+            let RecordedStep { step, .. } = recorded;
             let mut added = step.added;
-            self.known.extend(added.nodes());
             for request in &mut added.requests {
                 request.headers.retain(is_whole);
-                request
-                    .messages
-                    .iter_mut()
-                    .for_each(|message| self.rename_calls(message));
+                self.rename_calls(request);
             }
             added.headers.retain(is_whole);
             let session = &mut released.added;
@@ -110,16 +146,28 @@ impl LiveReplay {
             released.cancel.extend(step.cancel);
         }
         self.keys.assign(&mut released.added);
-        released.done = self.waiting.is_empty() && self.held.is_empty();
+        if released.added.nodes().next().is_some() {
+            released.added.replays = Some(self.origin);
+        }
+        released.done = self.waiting.is_empty() && self.held.steps.is_empty();
         released
     }
 
     /// Replaces the recorded ids of tool calls by those of this run's answers.
-    fn rename_calls(&self, message: &mut Message) {
-        let calls = message.tool_calls.iter_mut().map(|call| &mut call.id);
-        for id in calls.chain(&mut message.tool_call_id) {
-            if let Some(now) = self.call_ids.get(id) {
+    fn rename_calls(&self, request: &mut Request) {
+        let now = |call: Option<CallPlace>| {
+            let (node, place) = call?;
+            self.call_ids.get(&node)?.get(place)
+        };
+        let named = self.calls.named(request.node, &request.messages);
+        for (message, named) in request.messages.iter_mut().zip(named) {
+            if let (Some(id), Some(now)) = (&mut message.tool_call_id, now(named.answered)) {
                 id.clone_from(now);
+            }
+            for (call, named) in message.tool_calls.iter_mut().zip(named.calls) {
+                if let Some(now) = now(named) {
+                    call.id.clone_from(now);
+                }
             }
         }
     }
@@ -156,8 +204,11 @@ impl ReplayedAgents {
         };
         let calls = answer.map_or(&[][..], |answer| &answer.tool_calls);
         let now = calls.iter().map(|call| call.id.clone());
-        live.call_ids.extend(step.tool_call_ids.iter().cloned().zip(now));
-        live.held.push(step);
+        if !step.tool_call_ids.is_empty() {
+            live.call_ids.insert(node, now.collect());
+            live.calls.add_answer(node, &step.tool_call_ids);
+        }
+        live.held.add(step);
         let released = live.release();
         if released.done {
             self.live.remove(&session);
@@ -172,7 +223,7 @@ impl AgentSource for ReplayedAgents {
     }
 
     fn start(&mut self, session: SessionId) -> Result<AgentStep, PluginFailure> {
-        let Some(SessionSteps { id, steps }) = self.file.session_at(session.0) else {
+        let Some(SessionSteps { id, origin, steps }) = self.file.session_at(session.0) else {
             let message = format!("session {session} was not recorded");
             return Err(PluginFailure::new(
                 NAME,
@@ -183,9 +234,10 @@ impl AgentSource for ReplayedAgents {
         };
         let mut live = LiveReplay {
             recorded: *id,
+            origin: *origin,
             waiting: HashMap::new(),
-            held: Vec::new(),
-            known: HashSet::new(),
+            held: HeldSteps::default(),
+            calls: ToolCallIndex::default(),
             call_ids: HashMap::new(),
             keys: ToolRunKeys::default(),
         };
@@ -197,11 +249,12 @@ impl AgentSource for ReplayedAgents {
                 None => {
                     let step = self.file.read(*id, *place);
                     live.held
-                        .push(step.map_err(|error| self.failure("generator.start", session, &error))?);
+                        .add(step.map_err(|error| self.failure("generator.start", session, &error))?);
                 }
             }
         }
-        let step = live.release();
+        let mut step = live.release();
+        step.added.replays = Some(*origin);
         if !step.done {
             self.live.insert(session, live);
         }

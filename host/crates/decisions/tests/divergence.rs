@@ -2,6 +2,9 @@
 
 #![expect(clippy::panic, reason = "a test reports an error by panicking")]
 
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
 use veeksha_decisions::{
     DecisionField, Divergence, DivergenceSummary, RecordedStep, SessionComparison, divergence,
 };
@@ -20,6 +23,7 @@ fn request(node: u32, parents: &[u32], text: &str) -> Request {
 
 fn step(after: Option<u32>, requests: Vec<Request>) -> RecordedStep {
     RecordedStep {
+        redacted: Vec::new(),
         session: SessionId(0),
         after: after.map(NodeId),
         tool_call_ids: Vec::new(),
@@ -241,6 +245,150 @@ fn ids_of_tool_calls_are_compared_by_their_calls() {
         diverged(&recorded, &session(["x", "y"], "x")),
         (2, 2, DecisionField::MessageToolCalls)
     );
+}
+
+/// Both subagents' servers number the calls of each answer from 0.
+#[test]
+fn repeated_ids_of_tool_calls_belong_to_the_answer_before() {
+    let session = |places: [usize; 2], ids: [&str; 2]| {
+        let result = |node: u32, parent: u32, place: usize| {
+            let mut result = request(node, &[parent], "found");
+            result.messages[0].role = Role::Tool;
+            result.messages[0].tool_call_id = Some(ids[place].to_owned());
+            let mut step = step(Some(parent), vec![result]);
+            step.tool_call_ids = ids.map(str::to_owned).to_vec();
+            step
+        };
+        vec![
+            step(None, vec![request(0, &[], "one"), request(1, &[], "two")]),
+            result(2, 0, places[0]),
+            result(3, 1, places[1]),
+            step(Some(3), vec![request(4, &[2, 3], "join")]),
+            done(4),
+        ]
+    };
+    let recorded = session([0, 1], ["0", "1"]);
+    assert_eq!(
+        divergence(&recorded, &session([0, 1], ["0", "1"])),
+        SessionComparison::Identical
+    );
+    // Another server numbers them from 1: `1` is the first call there.
+    assert_eq!(
+        divergence(&recorded, &session([0, 1], ["1", "2"])),
+        SessionComparison::Identical
+    );
+    assert_eq!(
+        diverged(&recorded, &session([0, 0], ["1", "2"])),
+        (3, 2, DecisionField::MessageToolCalls)
+    );
+}
+
+/// An agent that sends the whole conversation names a repeated id once for each answer.
+#[test]
+fn repeated_ids_in_one_request_belong_to_successive_answers() {
+    let session = |ids: [&str; 2]| {
+        let results = |count: usize| {
+            ids[..count].iter().map(|id| {
+                let mut result = Message::new(Role::Tool, vec![Segment::Text("found".to_owned())]);
+                result.tool_call_id = Some((*id).to_owned());
+                result
+            })
+        };
+        let mut steps = vec![step(None, vec![request(0, &[], "search")])];
+        for count in 1..3 {
+            let after = count as u32 - 1;
+            let mut next = request(after + 1, &[after], "");
+            next.history_parent = None;
+            next.messages = results(count).collect();
+            let mut step = step(Some(after), vec![next]);
+            step.tool_call_ids = vec![ids[count - 1].to_owned()];
+            steps.push(step);
+        }
+        steps.push(done(2));
+        steps
+    };
+    for ids in [["0", "0"], ["a", "b"]] {
+        assert_eq!(
+            divergence(&session(["0", "0"]), &session(ids)),
+            SessionComparison::Identical
+        );
+    }
+}
+
+fn chain(turns: u32, text: &dyn Fn(u32) -> String) -> Vec<RecordedStep> {
+    let mut steps = vec![step(None, vec![request(0, &[], "plan")])];
+    steps.extend((1..turns).map(|turn| step(Some(turn - 1), vec![request(turn, &[turn - 1], &text(turn))])));
+    steps.push(done(turns - 1));
+    steps
+}
+
+/// Comparing all pairs of nodes would take hours.
+#[test]
+fn large_sessions_are_compared() {
+    let siblings = |text: &dyn Fn(u32) -> String| {
+        let all = (1..20_000).map(|node| request(node, &[0], &text(node)));
+        let mut steps = vec![
+            step(None, vec![request(0, &[], "plan")]),
+            step(Some(0), all.collect()),
+        ];
+        steps.push(done(1));
+        steps
+    };
+    let recorded = siblings(&|node| node.to_string());
+    let reversed = siblings(&|node| (20_000 - node).to_string());
+    assert_eq!(divergence(&recorded, &reversed), SessionComparison::Identical);
+    let unlike = siblings(&|node| format!("{node} is another text"));
+    assert_eq!(
+        diverged(&recorded, &unlike),
+        (2, 2, DecisionField::MessageContent)
+    );
+
+    let recorded = chain(20_000, &|turn| turn.to_string());
+    assert_eq!(divergence(&recorded, &recorded), SessionComparison::Identical);
+    let unlike = chain(20_000, &|turn| (turn % 15_000).to_string());
+    assert_eq!(
+        diverged(&recorded, &unlike),
+        (15_001, 15_001, DecisionField::MessageContent)
+    );
+
+    // One step whose nodes have their parents behind them.
+    let nodes = (0..19_999).map(|node| request(node, &[node + 1], "a"));
+    let nodes = nodes.chain([request(19_999, &[], "a")]).collect();
+    let one_step = [step(None, nodes), done(0)];
+    assert_eq!(divergence(&one_step, &one_step), SessionComparison::Identical);
+    assert!(one_step[0].named_nodes().is_empty());
+}
+
+proptest! {
+    /// Numbers of nodes and the order of siblings have no meaning; the text of any node has.
+    #[test]
+    fn graphs_are_equal_up_to_names(
+        parents in vec((any::<Index>(), 0..4u32), 1..30),
+        order in any::<u64>(),
+        changed in any::<Index>(),
+    ) {
+        let tree = |name: &dyn Fn(u32) -> u32, changed: Option<usize>| {
+            let nodes = parents.iter().enumerate().map(|(node, (parent, text))| {
+                let parent = (node > 0).then(|| name(parent.index(node) as u32));
+                let parent: Vec<u32> = parent.into_iter().collect();
+                // Siblings differ: which of two equal ones is which, only what follows shows.
+                let text = if changed == Some(node) { 9 } else { *text };
+                request(name(node as u32), &parent, &format!("{node} {text}"))
+            });
+            let mut nodes: Vec<Request> = nodes.collect();
+            nodes.sort_by_key(|node| node.node);
+            vec![step(None, nodes), done(name(0))]
+        };
+        let count = parents.len() as u32;
+        // A permutation: the numbers are ranked by a hash.
+        let mut ranks: Vec<u32> = (0..count).collect();
+        ranks.sort_by_key(|node| (u64::from(*node) + 1).wrapping_mul(order | 1));
+        let other = |node: u32| ranks[node as usize];
+        let recorded = tree(&|node| node, None);
+        prop_assert_eq!(divergence(&recorded, &tree(&other, None)), SessionComparison::Identical);
+        let changed = tree(&other, Some(changed.index(parents.len())));
+        prop_assert!(matches!(divergence(&recorded, &changed), SessionComparison::Diverged(_)));
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
     reason = "a test reports an error by panicking"
 )]
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,12 +15,12 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use veeksha_decisions::{
-    DecisionWriter, DecisionsError, DecisionsFile, DecisionsOrigin, FILE, RecordingFactory, ReplayFactory,
-    Verbatim,
+    DecisionWriter, DecisionsError, DecisionsFile, DecisionsOrigin, FILE, RecordingFactory, Redact,
+    RedactedSteps, ReplayFactory, Verbatim, compare_files,
 };
 use veeksha_model::{
-    ErrorClass, FailureReason, Message, Nanos, NodeId, Request, RequestId, Response, Role, Segment, Session,
-    SessionId, ToolCall,
+    ErrorClass, FailureReason, Message, Nanos, NodeId, ReasoningContent, RecordedAnswer, Replay,
+    ReplayedSession, Request, RequestId, Response, Role, Seed, Segment, Session, SessionId, ToolCall,
 };
 use veeksha_ports::{AgentSource, AgentStep, PluginFailure, Workload, WorkloadFactory, WorkloadInfo};
 
@@ -134,13 +135,7 @@ fn answer(call: &str) -> Response {
 /// Records a session whose nodes end in this order, and one that never starts.
 fn record(folder: &Path, order: &[u32]) -> DecisionsFile {
     let path = folder.join(FILE);
-    let origin = DecisionsOrigin {
-        plugin: "two".to_owned(),
-        plugin_version: "1".to_owned(),
-        plugin_digest: "0f".to_owned(),
-        seed: 3,
-        run_id: Some("run".to_owned()),
-    };
+    let origin = origin();
     let writer = DecisionWriter::start(path.clone(), origin.clone(), Arc::new(Verbatim)).unwrap();
     let factory = RecordingFactory::new(Arc::new(agents()), writer.sender());
     let mut ahead = reactive(&factory);
@@ -242,6 +237,270 @@ fn cut_sessions_end_with_their_last_step() {
         .answered(session, NodeId(1), &Response::default(), 0)
         .unwrap();
     assert_eq!((nodes(&last), last.done), (vec![3], true));
+}
+
+fn origin() -> DecisionsOrigin {
+    DecisionsOrigin {
+        plugin: "two".to_owned(),
+        plugin_version: "1".to_owned(),
+        plugin_digest: "0f".to_owned(),
+        seed: 3,
+        run_id: Some("run".to_owned()),
+    }
+}
+
+/// Records sessions of a workload. Each answer has a tool call of the same id.
+fn recorded(
+    folder: &Path,
+    factory: impl WorkloadFactory + 'static,
+    redact: Arc<dyn Redact>,
+    seed: u64,
+    sessions: &[u64],
+) -> DecisionsFile {
+    let path = folder.join(FILE);
+    let origin = DecisionsOrigin { seed, ..origin() };
+    let writer = DecisionWriter::start(path.clone(), origin, redact).unwrap();
+    let mut agents = reactive(&RecordingFactory::new(Arc::new(factory), writer.sender()));
+    for session in sessions {
+        let session = SessionId(*session);
+        agents.start(session).unwrap();
+        writer.sender().session_started(session);
+        for node in [0, 2, 1, 3, 4] {
+            agents
+                .answered(session, NodeId(node), &answer("call_0"), 0)
+                .unwrap();
+        }
+        agents.finish(session);
+    }
+    writer.finish().unwrap();
+    DecisionsFile::open(&path).unwrap()
+}
+
+/// A shard has every second session; a replay numbers them from 0, and so does a replay of it.
+#[test]
+fn sessions_of_replays_are_compared_by_the_ids_of_the_first_run() {
+    let folders = [(); 4].map(|()| tempfile::tempdir().unwrap());
+    let first = recorded(folders[0].path(), agents(), Arc::new(Verbatim), 3, &[1, 3, 5]);
+    let replay = |of: DecisionsFile, folder: &Path, seed| {
+        let factory = ReplayFactory::new(Arc::new(of));
+        recorded(folder, factory, Arc::new(Verbatim), seed, &[0, 1, 2])
+    };
+    let second = replay(first, folders[1].path(), 8);
+    let ids: Vec<_> = second.session_ids().map(|session| session.0).collect();
+    assert_eq!(ids, [0, 1, 2]);
+    let third = replay(second, folders[2].path(), 9);
+    // The seed and the session are those of the run whose agent decided.
+    let replays = |session| third.steps(SessionId(session)).unwrap()[0].step.added.replays;
+    assert_eq!(
+        replays(1),
+        Some(ReplayedSession {
+            session: SessionId(3),
+            seed: 3
+        })
+    );
+    let first = recorded(folders[3].path(), agents(), Arc::new(Verbatim), 3, &[1, 3, 4]);
+    let summary = compare_files(&first, &third).unwrap();
+    assert_eq!(
+        (
+            summary.identical,
+            summary.diverged,
+            summary.only_recorded,
+            summary.only_other
+        ),
+        (2, 0, 1, 1)
+    );
+}
+
+#[test]
+fn two_sessions_cannot_replay_the_same_one() {
+    let folder = tempfile::tempdir().unwrap();
+    recorded(folder.path(), agents(), Arc::new(Verbatim), 3, &[0, 1]);
+    let mut lines = lines(folder.path());
+    let start = lines
+        .iter()
+        .position(|line| line.starts_with(r#"{"session":1,"requests""#));
+    let start = start.unwrap();
+    lines[start] = lines[start].replacen('{', r#"{"replays":{"session":0,"seed":3},"#, 1);
+    assert_eq!(
+        open(folder.path(), &lines, "\n").unwrap_err().to_string(),
+        format!(
+            "line {} is damaged: session 1 replays session 0, as another session does",
+            start + 1
+        )
+    );
+}
+
+/// The recorded server numbers the calls of each answer from 0. The join has the result of a call of
+/// node 3, and waits for node 2, whose subagent is slower now.
+#[test]
+fn repeated_ids_of_tool_calls_are_renamed_by_their_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    recorded(folder.path(), agents(), Arc::new(Verbatim), 3, &[0]);
+    let mut lines = lines(folder.path());
+    let join = lines
+        .iter()
+        .position(|line| line.starts_with(r#"{"session":0,"after":3,"#));
+    let join = &mut lines[join.unwrap()];
+    *join = join.replace(r#""role":"user""#, r#""role":"tool","tool_call_id":"call_0""#);
+    let file = open(folder.path(), &lines, "\n").unwrap();
+    let mut replay = reactive(&ReplayFactory::new(Arc::new(file)));
+    let session = SessionId(0);
+    replay.start(session).unwrap();
+    let mut end = |node| {
+        let step = replay.answered(session, NodeId(node), &answer(&format!("now-{node}")), 0);
+        step.unwrap()
+    };
+    end(1);
+    end(3);
+    let both = end(0);
+    assert_eq!(nodes(&both), [2, 4]);
+    let ids = both.added.requests.iter();
+    let ids: Vec<_> = ids
+        .map(|request| request.messages[0].tool_call_id.as_deref())
+        .collect();
+    assert_eq!(ids, [Some("now-0"), Some("now-3")]);
+}
+
+/// Replaces a secret, as the redaction of a run does.
+struct Secret;
+
+impl Redact for Secret {
+    fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        Cow::Owned(text.replace("secret", "***"))
+    }
+}
+
+/// An agent with one request.
+struct OneRequest(Request);
+
+impl AgentSource for OneRequest {
+    fn length(&mut self) -> Result<Option<u64>, PluginFailure> {
+        Ok(Some(1))
+    }
+
+    fn start(&mut self, _: SessionId) -> Result<AgentStep, PluginFailure> {
+        Ok(AgentStep {
+            done: true,
+            ..step(vec![self.0.clone()])
+        })
+    }
+
+    fn answered(
+        &mut self,
+        _: SessionId,
+        _: NodeId,
+        _: &Response,
+        _: Nanos,
+    ) -> Result<AgentStep, PluginFailure> {
+        Ok(AgentStep::default())
+    }
+
+    fn failed(&mut self, _: SessionId, _: &FailureReason) -> Result<AgentStep, PluginFailure> {
+        Ok(AgentStep::default())
+    }
+
+    fn finish(&mut self, _: SessionId) {}
+}
+
+struct OneRequestFactory(WorkloadInfo, Request);
+
+impl WorkloadFactory for OneRequestFactory {
+    fn info(&self) -> &WorkloadInfo {
+        &self.0
+    }
+
+    fn open(&self) -> Result<Workload, PluginFailure> {
+        Ok(Workload::Reactive(Box::new(OneRequest(self.1.clone()))))
+    }
+}
+
+#[test]
+fn content_with_a_secret_is_marked() {
+    let redacted = |request: Request| {
+        let folder = tempfile::tempdir().unwrap();
+        let factory = OneRequestFactory(agents().0, request);
+        recorded(folder.path(), factory, Arc::new(Secret), 3, &[4]).redacted()
+    };
+    let first_request = Some(RequestId {
+        session: SessionId(4),
+        node: NodeId(7),
+    });
+    let plain = request(7, &[]);
+    let body = |body: &str| Request {
+        body: Some(body.to_owned()),
+        ..plain.clone()
+    };
+    assert_eq!(
+        redacted(body(r#"{"input": "a secret"}"#)),
+        RedactedSteps {
+            headers: 0,
+            requests: 1,
+            first_request
+        }
+    );
+    // Markdown.
+    assert_eq!(
+        redacted(body(r#"{"input": "***bold***"}"#)),
+        RedactedSteps::default()
+    );
+    let mut message = plain.clone();
+    message.messages[0].content = vec![Segment::Text("secret".to_owned())];
+    assert_eq!(redacted(message).requests, 1);
+    // A header is not sent; a label is.
+    let pair = vec![("x-a".to_owned(), "secret".to_owned())];
+    let header = Request {
+        headers: pair.clone(),
+        ..plain.clone()
+    };
+    assert_eq!(
+        redacted(header),
+        RedactedSteps {
+            headers: 1,
+            requests: 0,
+            first_request: None
+        }
+    );
+    let label = Request {
+        labels: pair,
+        ..plain
+    };
+    assert_eq!(redacted(label), RedactedSteps::default());
+}
+
+#[test]
+fn reasoning_of_recorded_answers_is_bounded() {
+    let synthetic = |tokens| {
+        vec![Segment::Synthetic {
+            seed: Seed::from(1),
+            tokens,
+        }]
+    };
+    let answer = RecordedAnswer {
+        content: synthetic(1 << 23),
+        reasoning: Some(ReasoningContent {
+            content: synthetic((1 << 23) + 1),
+            signature: None,
+        }),
+        ..RecordedAnswer::default()
+    };
+    let replay = Replay {
+        answer: Some(answer),
+        ..Replay::default()
+    };
+    let request = Request {
+        replay: Some(Box::new(replay)),
+        ..request(0, &[])
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(FILE);
+    let writer = DecisionWriter::start(path.clone(), origin(), Arc::new(Verbatim)).unwrap();
+    let factory = OneRequestFactory(agents().0, request);
+    let mut agents = reactive(&RecordingFactory::new(Arc::new(factory), writer.sender()));
+    agents.start(SessionId(0)).unwrap();
+    writer.sender().session_started(SessionId(0));
+    writer.finish().unwrap();
+    let error = DecisionsFile::open(&path).unwrap_err().to_string();
+    assert!(error.contains("node 0: 16777217 tokens"), "{error}");
 }
 
 fn lines(folder: &Path) -> Vec<String> {

@@ -40,7 +40,7 @@ pub use prompt::{
 };
 pub use record::{CacheKnowledge, RequestRecord, Status, ToolRunRecord};
 pub use redact::{REDACTED, is_reserved_header, is_safe_header, redact_address, redact_addresses};
-pub use replay::{HistoryMode, Recorded, RecordedAnswer, Replay};
+pub use replay::{HistoryMode, Recorded, RecordedAnswer, Replay, ReplayedSession};
 pub use response::{
     AnswerPart, Chunk, ChunkKind, ErrorClass, FailureReason, Framing, LogProbabilities, Response,
     StampSource, TokenProbabilities, ToolCall, Usage,

@@ -2,8 +2,17 @@
 //! what is replayed.
 
 use crate::content::{ReasoningContent, Segment};
-use crate::ids::Nanos;
+use crate::ids::{Nanos, SessionId};
 use crate::response::ToolCall;
+
+/// The session of an earlier run whose decisions a session sends again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ReplayedSession {
+    /// Its id in that run.
+    pub session: SessionId,
+    /// The seed of that run.
+    pub seed: u64,
+}
 
 /// The history that a request sends of its history parent's conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

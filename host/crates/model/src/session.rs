@@ -5,7 +5,7 @@ use crate::edge::Edge;
 use crate::headers::{self, HeaderField};
 use crate::ids::{Nanos, NodeId, Seed};
 use crate::node_kind::NodeKind;
-use crate::replay::{HistoryMode, Replay};
+use crate::replay::{HistoryMode, Replay, ReplayedSession};
 use crate::response::ToolCall;
 
 /// A name and a value that a workload attaches to a session or a request; carried to every record.
@@ -221,6 +221,9 @@ pub struct Session {
     pub headers: Vec<HeaderField>,
     /// Carried to every request's record.
     pub labels: Vec<Label>,
+    /// The recorded session whose decisions this one sends again, the same in each step. Tool runs
+    /// draw what they do not state as that session did.
+    pub replays: Option<ReplayedSession>,
 }
 
 /// A session without a recorded arrival, headers and labels.

@@ -7,7 +7,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use veeksha_model::{HistoryMode, Label, MAX_SYNTHETIC_TOKENS, Session, SessionId, TIMER, ToolRun};
+use veeksha_model::{
+    HistoryMode, Label, MAX_SYNTHETIC_TOKENS, ReplayedSession, Session, SessionId, TIMER, ToolRun,
+};
 use veeksha_ports::resolve_tool_results;
 use veeksha_scheduler::{NodePlan, NodeWork, ToolClass, ToolRunPlan};
 use veeksha_stats::{DrawnQuantity, RandomStream};
@@ -83,10 +85,16 @@ impl ToolSpecs {
     pub(crate) fn take<P>(&self, id: SessionId, session: &mut Session) -> Result<Vec<NodePlan<P>>, String> {
         let runs = std::mem::take(&mut session.tool_runs);
         let session_labels = &session.labels;
+        // A replay has the service times, failures and results of the recorded run, although its
+        // session has another id, or its run another seed.
+        let (id, seed) = match session.replays {
+            Some(ReplayedSession { session, seed }) => (session, seed),
+            None => (id, self.seed),
+        };
         let mut results = HashMap::new();
         let plan = |run: ToolRun| {
             let node = run.node;
-            let plan = self.plan(id, &run, session_labels)?;
+            let plan = self.plan(id, seed, &run, session_labels)?;
             results.insert(node, (run.key, plan.result_tokens));
             Ok(NodePlan {
                 node,
@@ -107,7 +115,13 @@ impl ToolSpecs {
         Ok(nodes)
     }
 
-    fn plan(&self, session: SessionId, run: &ToolRun, labels: &[Label]) -> Result<ToolRunPlan, String> {
+    fn plan(
+        &self,
+        session: SessionId,
+        seed: u64,
+        run: &ToolRun,
+        labels: &[Label],
+    ) -> Result<ToolRunPlan, String> {
         let Some((class, spec)) = self
             .specs
             .iter()
@@ -116,7 +130,7 @@ impl ToolSpecs {
         else {
             return Err(self.unknown(run));
         };
-        let stream = |name: &str| RandomStream::new(self.seed ^ run.key, session.0, name);
+        let stream = |name: &str| RandomStream::new(seed ^ run.key, session.0, name);
         let mut draws = stream("tool").draws();
         // Drawn in any case, so that what a run states does not change its other values.
         let drawn = draws.unit() < spec.failure_rate;

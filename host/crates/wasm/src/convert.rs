@@ -22,6 +22,7 @@ pub(crate) fn session(session: wit::Session) -> Session {
         arrives_at: session.arrives_at,
         headers: session.headers,
         labels: session.labels,
+        replays: None,
     }
 }
 

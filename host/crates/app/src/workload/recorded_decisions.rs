@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use veeksha_decisions::{DecisionsError, DecisionsFile, DivergenceSummary, FILE, compare_files};
+use veeksha_model::RequestId;
 use veeksha_present::terminal;
 use veeksha_scenario::{Document, Value};
 
@@ -124,15 +125,32 @@ fn missing(folder: &Path, key: &str) -> CommandFailure {
     }
 }
 
-/// Returns a remark for decisions that cannot be sent as they were, because a secret was removed.
-pub(crate) fn redaction_note(file: &DecisionsFile, run: &Path) -> Option<String> {
-    let steps = file.redacted_steps();
-    (steps > 0).then(|| {
+/// Returns a remark for headers that are not sent, because a secret was removed from them.
+///
+/// # Errors
+/// If a secret was removed from the content of a request: the server would be sent another one.
+pub(crate) fn redaction_note(file: &DecisionsFile, run: &Path) -> Result<Option<String>, CommandFailure> {
+    const KEY: &str = "session_generator.run";
+    let (shown, redacted) = (run.display(), file.redacted());
+    if let Some(RequestId { session, node }) = redacted.first_request {
+        let further = match redacted.requests - 1 {
+            0 => String::new(),
+            further => format!(" (and {} more)", veeksha_stats::counted(further, "request")),
+        };
+        return Err(CommandFailure::usage(format!(
+            "{KEY}: node {node} of session {session}{further} of {shown} cannot be sent as recorded: a secret in it \
+             was replaced by `***`"
+        ))
+        .hinted(format!(
+            "record a run whose secrets are in `client` (`headers`, `additional_sampling_params`), or replace `***` in \
+             its {FILE} and remove the key `redacted` of the request"
+        )));
+    }
+    Ok((redacted.headers > 0).then(|| {
         format!(
-            "session_generator.run: secrets were removed from {} of {}: such headers are not sent, and bodies have \
-             `***` in their place; set the headers in `client.headers`",
-            veeksha_stats::counted(steps, "step"),
-            run.display()
+            "{KEY}: secrets were removed from headers in {} of {shown}; these headers are not sent, set them in \
+             `client.headers`",
+            veeksha_stats::counted(redacted.headers, "step")
         )
-    })
+    }))
 }

@@ -2,9 +2,31 @@
 
 use std::collections::HashMap;
 
-use veeksha_model::{Edge, NodeId, Segment};
+use veeksha_model::{Edge, NodeId, Request, Segment, Trigger};
 
 use super::graph::DecisionGraph;
+use crate::tool_calls::{CallPlace, NamedCalls};
+
+/// One of the two sessions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum GraphSide {
+    Recorded,
+    Other,
+}
+
+/// A node by the name that both sessions have for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum CommonNode {
+    /// The node that names it.
+    Own,
+    /// The node of the other session that corresponds.
+    Known(NodeId),
+    /// No node corresponds yet.
+    Unknown,
+}
+
+/// An edge by the name that both sessions have for its parent.
+pub(super) type CommonEdge = (CommonNode, Trigger, u64);
 
 /// The nodes that correspond.
 pub(super) struct Correspondence<'g, 'a> {
@@ -25,47 +47,62 @@ impl<'g, 'a> Correspondence<'g, 'a> {
         }
     }
 
-    /// Returns true if two nodes correspond, or if both are not known yet.
-    pub(super) fn nodes(&self, one: NodeId, other: NodeId) -> bool {
-        match (self.to_other.get(&one), self.to_recorded.get(&other)) {
-            (Some(found), _) => *found == other,
-            (None, found) => found.is_none(),
-        }
+    /// Returns the common name of a node. Those of two nodes are equal if they correspond, or if
+    /// both are not known yet.
+    pub(super) fn node(&self, side: GraphSide, node: NodeId) -> CommonNode {
+        let known = match side {
+            GraphSide::Recorded => self.to_other.get(&node).copied(),
+            GraphSide::Other => self.to_recorded.contains_key(&node).then_some(node),
+        };
+        known.map_or(CommonNode::Unknown, CommonNode::Known)
     }
 
-    /// Returns true if the edges of two nodes, or the events that cancel them, correspond.
-    pub(super) fn edges(&self, one: &[Edge], other: &[Edge], own: [NodeId; 2]) -> bool {
-        let is_same = |one: &Edge, other: &Edge| {
-            let owns = [one.parent == own[0], other.parent == own[1]];
-            one.trigger == other.trigger
-                && one.delay == other.delay
-                && owns[0] == owns[1]
-                && (owns[0] || self.nodes(one.parent, other.parent))
+    /// Returns the edges of a node, or the events that cancel it, by common names. Their order has
+    /// no meaning.
+    pub(super) fn edges(&self, side: GraphSide, edges: &[Edge], own: NodeId) -> Vec<CommonEdge> {
+        let edge = |edge: &Edge| {
+            let parent = if edge.parent == own {
+                CommonNode::Own
+            } else {
+                self.node(side, edge.parent)
+            };
+            (parent, edge.trigger, edge.delay)
         };
-        // Their order has no meaning.
-        one.len() == other.len()
-            && one
-                .iter()
-                .all(|edge| other.iter().any(|candidate| is_same(edge, candidate)))
+        let mut edges: Vec<CommonEdge> = edges.iter().map(edge).collect();
+        edges.sort_unstable();
+        edges
     }
 
     /// Returns true if the content of two messages is the same.
     pub(super) fn segments(&self, one: &[Segment], other: &[Segment]) -> bool {
+        let node = |side, node: &NodeId| self.node(side, *node);
         let mut pairs = one.iter().zip(other);
         one.len() == other.len()
             && pairs.all(|pair| match pair {
-                (Segment::ToolResult(one), Segment::ToolResult(other)) => self.nodes(*one, *other),
+                (Segment::ToolResult(one), Segment::ToolResult(other)) => {
+                    node(GraphSide::Recorded, one) == node(GraphSide::Other, other)
+                }
                 (one, other) => one == other,
             })
     }
 
-    /// Returns true if two ids represent the same call of corresponding answers.
-    pub(super) fn call_ids(&self, one: &str, other: &str) -> bool {
-        let expected = self.recorded.call(one).and_then(|(node, place)| {
-            let node = self.to_other.get(&node)?;
-            self.other.call_id(*node, place)
-        });
-        expected.unwrap_or(one) == other
+    /// Returns the tool calls that the messages of a request name, by common names; `None` for an
+    /// id that no answer of a corresponding node had.
+    pub(super) fn calls(&self, side: GraphSide, request: &Request) -> Vec<NamedCalls> {
+        let graph = match side {
+            GraphSide::Recorded => self.recorded,
+            GraphSide::Other => self.other,
+        };
+        let common = |call: CallPlace| match self.node(side, call.0) {
+            CommonNode::Known(node) => Some((node, call.1)),
+            CommonNode::Own | CommonNode::Unknown => None,
+        };
+        let mut named = graph.calls.named(request.node, &request.messages);
+        for NamedCalls { answered, calls } in &mut named {
+            *answered = answered.and_then(common);
+            calls.iter_mut().for_each(|call| *call = call.and_then(common));
+        }
+        named
     }
 
     /// Notes that two nodes correspond.

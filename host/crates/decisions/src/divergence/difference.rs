@@ -4,9 +4,10 @@ use std::fmt::Debug;
 
 use veeksha_model::{Edge, Message, NodeId, Request, Segment, ToolRun};
 
-use super::correspondence::Correspondence;
+use super::correspondence::{Correspondence, GraphSide};
 use super::field::DecisionField;
 use super::graph::{DecisionNode, NodeDecision};
+use crate::tool_calls::{CallPlace, NamedCalls};
 
 /// The field in which two nodes differ, and both values.
 pub(super) struct Difference {
@@ -64,23 +65,21 @@ fn kinds(values: [&str; 2]) -> Difference {
 }
 
 fn requests(one: &Request, other: &Request, same: &Correspondence<'_, '_>) -> Option<Difference> {
-    let of_messages = || messages(&one.messages, &other.messages, same);
+    let of_messages = || messages(one, other, same);
     let history = || {
-        let is_same = match (one.history_parent, other.history_parent) {
-            (Some(one), Some(other)) => same.nodes(one, other),
-            (None, None) => true,
-            _ => false,
-        };
+        let named = |side, request: &Request| request.history_parent.map(|node| same.node(side, node));
+        let is_same = named(GraphSide::Recorded, one) == named(GraphSide::Other, other);
         let values = [one, other].map(|request| (request.history_parent, request.keep_reasoning));
         (!is_same || one.keep_reasoning != other.keep_reasoning)
             .then(|| always(DecisionField::History, &values[0], &values[1]))
     };
     let cancellation = || {
-        let when = |request: &Request| {
-            request
+        let when = |side, request: &Request| {
+            let when = request
                 .cancellation
                 .as_ref()
-                .map(|cancellation| cancellation.when.clone())
+                .map(|cancellation| &cancellation.when[..]);
+            same.edges(side, when.unwrap_or_default(), request.node)
         };
         let chunks = |request: &Request| {
             request
@@ -88,12 +87,8 @@ fn requests(one: &Request, other: &Request, same: &Correspondence<'_, '_>) -> Op
                 .as_ref()
                 .map(|cancellation| cancellation.after_chunks)
         };
-        let is_same = chunks(one) == chunks(other)
-            && same.edges(
-                &when(one).unwrap_or_default(),
-                &when(other).unwrap_or_default(),
-                [one.node, other.node],
-            );
+        let is_same =
+            chunks(one) == chunks(other) && when(GraphSide::Recorded, one) == when(GraphSide::Other, other);
         (!is_same).then(|| {
             always(
                 DecisionField::Cancellation,
@@ -150,17 +145,28 @@ fn edges(
     same: &Correspondence<'_, '_>,
     own: [NodeId; 2],
 ) -> Option<Difference> {
-    (!same.edges(one, other, own)).then(|| always(DecisionField::Edges, &one, &other))
+    let common = [
+        same.edges(GraphSide::Recorded, one, own[0]),
+        same.edges(GraphSide::Other, other, own[1]),
+    ];
+    (common[0] != common[1]).then(|| always(DecisionField::Edges, &one, &other))
 }
 
-fn messages(one: &[Message], other: &[Message], same: &Correspondence<'_, '_>) -> Option<Difference> {
-    let roles = |messages: &[Message]| -> Vec<&'static str> {
-        messages.iter().map(|message| message.role.name()).collect()
+fn messages(one: &Request, other: &Request, same: &Correspondence<'_, '_>) -> Option<Difference> {
+    let roles = |request: &Request| -> Vec<&'static str> {
+        let messages = request.messages.iter();
+        messages.map(|message| message.role.name()).collect()
     };
     if let Some(found) = differing(DecisionField::Messages, &roles(one), &roles(other)) {
         return Some(found);
     }
-    one.iter().zip(other).find_map(|(one, other)| {
+    let named = [
+        same.calls(GraphSide::Recorded, one),
+        same.calls(GraphSide::Other, other),
+    ];
+    let named = named[0].iter().zip(&named[1]);
+    let messages = one.messages.iter().zip(&other.messages);
+    messages.zip(named).find_map(|((one, other), named)| {
         let content = || {
             let is_same = same.segments(&one.content, &other.content);
             (!is_same).then(|| Difference {
@@ -170,7 +176,7 @@ fn messages(one: &[Message], other: &[Message], same: &Correspondence<'_, '_>) -
             })
         };
         let reasoning = || differing(DecisionField::MessageReasoning, &one.reasoning, &other.reasoning);
-        content().or_else(|| calls(one, other, same)).or_else(reasoning)
+        content().or_else(|| calls(one, other, named)).or_else(reasoning)
     })
 }
 
@@ -189,16 +195,24 @@ fn text_of(content: &[Segment]) -> String {
 }
 
 /// The ids of calls are made up by the server: they are the same if they represent the same call.
-fn calls(one: &Message, other: &Message, same: &Correspondence<'_, '_>) -> Option<Difference> {
+fn calls(one: &Message, other: &Message, named: (&NamedCalls, &NamedCalls)) -> Option<Difference> {
+    let is_same_id = |one: &str, other: &str, named: [Option<CallPlace>; 2]| match named {
+        [None, None] => one == other,
+        [one, other] => one == other,
+    };
     let answers = match (&one.tool_call_id, &other.tool_call_id) {
-        (Some(one), Some(other)) => same.call_ids(one, other),
+        (Some(one), Some(other)) => is_same_id(one, other, [named.0.answered, named.1.answered]),
         (one, other) => one == other,
     };
     let mut pairs = one.tool_calls.iter().zip(&other.tool_calls);
+    let mut places = named.0.calls.iter().zip(&named.1.calls);
     let are_same = answers
         && one.tool_calls.len() == other.tool_calls.len()
         && pairs.all(|(one, other)| {
-            same.call_ids(&one.id, &other.id) && one.name == other.name && one.arguments == other.arguments
+            let places = places.next().map_or([None; 2], |(one, other)| [*one, *other]);
+            is_same_id(&one.id, &other.id, places)
+                && one.name == other.name
+                && one.arguments == other.arguments
         });
     let of = |message: &Message| (message.tool_call_id.clone(), message.tool_calls.clone());
     (!are_same).then(|| always(DecisionField::MessageToolCalls, &of(one), &of(other)))

@@ -1,10 +1,11 @@
 //! The decisions of a session as a graph.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use veeksha_model::{NodeId, Request, ToolRun};
 
 use crate::recorded_step::RecordedStep;
+use crate::tool_calls::ToolCallIndex;
 
 /// What a node does.
 #[derive(Clone, Copy)]
@@ -36,8 +37,8 @@ pub(super) struct DecisionGraph<'a> {
     pub(super) cancelled: Vec<(NodeId, u32, Option<NodeId>)>,
     /// The step after each node, by its position in the list.
     steps: HashMap<Option<NodeId>, &'a RecordedStep>,
-    /// The answer and the position in it of each tool call.
-    calls: HashMap<&'a str, (NodeId, usize)>,
+    /// The tool calls of the answers.
+    pub(super) calls: ToolCallIndex,
     /// True if the agent reported its end.
     pub(super) is_complete: bool,
 }
@@ -54,11 +55,9 @@ impl<'a> DecisionGraph<'a> {
             graph.is_complete |= decided.done;
             graph.steps.insert(step.after, step);
             if let Some(node) = step.after {
-                let ids = step.tool_call_ids.iter().map(String::as_str);
-                graph
-                    .calls
-                    .extend(ids.enumerate().map(|(place, id)| (id, (node, place))));
+                graph.calls.add_answer(node, &step.tool_call_ids);
             }
+            graph.calls.add_nodes(step);
             graph.add(step, turn);
             let cancelled = decided.cancel.iter();
             graph
@@ -76,37 +75,50 @@ impl<'a> DecisionGraph<'a> {
             requests.map(|request| (request.node, &request.parents, NodeDecision::Request(request)));
         let runs = added.tool_runs.iter();
         let runs = runs.map(|run| (run.node, &run.parents, NodeDecision::ToolRun(run)));
-        let mut left: Vec<_> = requests.chain(runs).collect();
-        left.sort_by_key(|(id, ..)| *id);
-        while !left.is_empty() {
-            let before = left.len();
-            let nodes = std::mem::take(&mut left);
-            for (id, edges, work) in nodes {
-                let mut parents: Vec<NodeId> = edges.iter().map(|edge| edge.parent).collect();
-                if parents.is_empty() {
-                    // A root of a later step belongs to the answer that caused it.
-                    parents.extend(step.after);
-                }
-                parents.sort_unstable();
-                parents.dedup();
-                let depths = parents.iter().map(|parent| Some(self.nodes.get(parent)?.depth));
-                let Some(depths) = depths.collect::<Option<Vec<u32>>>() else {
-                    left.push((id, edges, work));
-                    continue;
-                };
-                let node = DecisionNode {
-                    id,
-                    turn,
-                    depth: 1 + depths.into_iter().max().unwrap_or(0),
-                    after: step.after,
-                    work,
-                };
-                self.nodes.insert(id, node);
-                self.children.entry(parents).or_default().push(id);
+        // Nodes of the step with the number of their parents in it that were not added yet.
+        let mut left: HashMap<NodeId, (Vec<NodeId>, NodeDecision<'a>, usize)> = HashMap::new();
+        for (id, edges, work) in requests.chain(runs) {
+            let mut parents: Vec<NodeId> = edges.iter().map(|edge| edge.parent).collect();
+            if parents.is_empty() {
+                // A root of a later step belongs to the answer that caused it.
+                parents.extend(step.after);
             }
-            // Steps were checked when the file was opened; nodes of a cycle are left out.
-            if left.len() == before {
-                return;
+            parents.sort_unstable();
+            parents.dedup();
+            left.insert(id, (parents, work, 0));
+        }
+        let mut children: HashMap<NodeId, Vec<NodeId>> = HashMap::new();
+        for (id, (parents, _, lacks)) in &mut left {
+            for parent in parents.iter().filter(|parent| !self.nodes.contains_key(parent)) {
+                children.entry(*parent).or_default().push(*id);
+                *lacks += 1;
+            }
+        }
+        // Steps were checked when the file was opened; nodes of a cycle are left out.
+        let ready = left.iter().filter(|(_, (.., lacks))| *lacks == 0);
+        let mut ready: BTreeSet<NodeId> = ready.map(|(id, _)| *id).collect();
+        while let Some(id) = ready.pop_first() {
+            let Some((parents, work, _)) = left.remove(&id) else {
+                continue;
+            };
+            let depths = parents.iter().filter_map(|parent| self.nodes.get(parent));
+            let depth = 1 + depths.map(|parent| parent.depth).max().unwrap_or(0);
+            let node = DecisionNode {
+                id,
+                turn,
+                depth,
+                after: step.after,
+                work,
+            };
+            self.nodes.insert(id, node);
+            self.children.entry(parents).or_default().push(id);
+            for child in children.remove(&id).unwrap_or_default() {
+                if let Some((.., lacks)) = left.get_mut(&child) {
+                    *lacks -= 1;
+                    if *lacks == 0 {
+                        ready.insert(child);
+                    }
+                }
             }
         }
     }
@@ -114,16 +126,5 @@ impl<'a> DecisionGraph<'a> {
     /// Returns the step that answered the end of a node.
     pub(super) fn step_after(&self, node: Option<NodeId>) -> Option<&'a RecordedStep> {
         self.steps.get(&node).copied()
-    }
-
-    /// Returns the answer that asked for a tool call, and the position of the call in it.
-    pub(super) fn call(&self, id: &str) -> Option<(NodeId, usize)> {
-        self.calls.get(id).copied()
-    }
-
-    /// Returns the id of a tool call of an answer.
-    pub(super) fn call_id(&self, node: NodeId, place: usize) -> Option<&'a str> {
-        let step = self.step_after(Some(node))?;
-        step.tool_call_ids.get(place).map(String::as_str)
     }
 }

@@ -1,13 +1,14 @@
 //! The search for the first decision that differs.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use veeksha_model::NodeId;
 
-use super::correspondence::Correspondence;
+use super::correspondence::{Correspondence, GraphSide};
 use super::difference::{Difference, difference, excerpts};
 use super::field::DecisionField;
 use super::graph::{DecisionGraph, DecisionNode, NodeDecision};
+use super::node_key::{content_key, key};
 use crate::recorded_step::RecordedStep;
 
 /// The first decision in which a session differs from its recording.
@@ -92,54 +93,65 @@ impl NodeMatching<'_, '_> {
 
     /// Finds the nodes that correspond, from the roots on.
     fn match_nodes(&mut self) {
-        let mut left: BTreeSet<&Vec<NodeId>> = self.same.recorded.children.keys().collect();
-        loop {
-            let is_matched = |parents: &&&Vec<NodeId>| {
-                let mut parents = parents.iter();
-                parents.all(|parent| self.same.to_other.contains_key(parent))
-            };
-            let ready: Vec<&Vec<NodeId>> = left.iter().filter(is_matched).copied().collect();
-            if ready.is_empty() {
-                return;
+        let children = &self.same.recorded.children;
+        // For each node, the groups that wait for it; for each group, how many of its nodes have no
+        // counterpart so far.
+        let mut groups: HashMap<NodeId, Vec<&Vec<NodeId>>> = HashMap::new();
+        let mut lacks: HashMap<&Vec<NodeId>, usize> = HashMap::new();
+        for parents in children.keys() {
+            for parent in parents {
+                groups.entry(*parent).or_default().push(parents);
             }
+            lacks.insert(parents, parents.len());
+        }
+        let mut ready: BTreeSet<&Vec<NodeId>> =
+            children.keys().filter(|parents| parents.is_empty()).collect();
+        while !ready.is_empty() {
+            let mut next = BTreeSet::new();
             for parents in ready {
-                left.remove(parents);
-                self.match_children(parents);
+                for matched in self.match_children(parents) {
+                    for group in groups.remove(&matched).unwrap_or_default() {
+                        if let Some(lacks) = lacks.get_mut(group) {
+                            *lacks -= 1;
+                            if *lacks == 0 {
+                                next.insert(group);
+                            }
+                        }
+                    }
+                }
             }
+            ready = next;
         }
     }
 
     /// Pairs the nodes that wait for the same nodes: first those that are equal, then the others
-    /// in their order, which differ.
-    fn match_children(&mut self, parents: &[NodeId]) {
+    /// in their order, which differ. Returns the recorded nodes that have an equal one.
+    fn match_children(&mut self, parents: &[NodeId]) -> Vec<NodeId> {
         let mut mapped: Vec<NodeId> = parents
             .iter()
             .filter_map(|parent| self.same.to_other.get(parent).copied())
             .collect();
         mapped.sort_unstable();
         let (recorded, other) = (self.same.recorded, self.same.other);
-        let nodes = |graph: &DecisionGraph<'_>, parents: &[NodeId]| -> Vec<NodeId> {
-            graph.children.get(parents).cloned().unwrap_or_default()
-        };
-        let mut others = nodes(other, &mapped);
-        let mut unlike = Vec::new();
-        for one in nodes(recorded, parents) {
-            let Some(node) = recorded.nodes.get(&one) else {
-                continue;
-            };
-            let is_same = |candidate: &NodeId| {
-                let candidate = other.nodes.get(candidate);
-                candidate.is_some_and(|candidate| difference(node, candidate, &self.same).is_none())
-            };
-            match others.iter().position(is_same) {
-                Some(place) => self.same.add(one, others.remove(place)),
-                None => unlike.push(node),
+        let ones = nodes_of(recorded, parents);
+        // The keys are those before any of these nodes has a counterpart, for all of them.
+        let keys = ones.iter().map(|one| key(one, GraphSide::Recorded, &self.same));
+        let keys: Vec<u64> = keys.collect();
+        let mut others = Candidates::new(nodes_of(other, &mapped), |node| {
+            key(node, GraphSide::Other, &self.same)
+        });
+        let (mut matched, mut unlike) = (Vec::new(), Vec::new());
+        for (one, key) in ones.into_iter().zip(keys) {
+            match others.take(key, |candidate| difference(one, candidate, &self.same).is_none()) {
+                Some(candidate) => {
+                    self.same.add(one.id, candidate.id);
+                    matched.push(one.id);
+                }
+                None => unlike.push(one),
             }
         }
-        for (one, candidate) in unlike.into_iter().zip(others) {
-            let differs = other.nodes.get(&candidate);
-            let differs = differs.and_then(|candidate| difference(one, candidate, &self.same));
-            if let Some(Difference { field, values }) = differs {
+        for (one, candidate) in unlike.into_iter().zip(others.left()) {
+            if let Some(Difference { field, values }) = difference(one, candidate, &self.same) {
                 self.found.push(Divergence {
                     turn: one.turn,
                     depth: one.depth,
@@ -148,6 +160,7 @@ impl NodeMatching<'_, '_> {
                 });
             }
         }
+        matched
     }
 
     /// Finds nodes whose parents correspond and that only one session has. A session that was cut
@@ -157,17 +170,20 @@ impl NodeMatching<'_, '_> {
         let to_other = |node: NodeId| self.same.to_other.get(&node).copied();
         let to_recorded = |node: NodeId| self.same.to_recorded.get(&node).copied();
         let mut ones = unmatched(recorded, other, &to_other);
-        let mut others = unmatched(other, recorded, &to_recorded);
+        let mut others = Candidates::new(unmatched(other, recorded, &to_recorded), |node| {
+            content_key(node, GraphSide::Other, &self.same)
+        });
         let mut found = Vec::new();
         // The same node with other edges.
         ones.retain(|one| {
-            let moved = others.iter().position(|candidate| {
-                let found = difference(one, candidate, &self.same);
-                found
-                    .is_some_and(|found| matches!(found.field, DecisionField::Edges | DecisionField::History))
-            });
-            let Some(place) = moved else { return true };
-            let candidate = others.remove(place);
+            let key = content_key(one, GraphSide::Recorded, &self.same);
+            let moved = |candidate: &DecisionNode<'_>| {
+                let field = difference(one, candidate, &self.same).map(|found| found.field);
+                matches!(field, Some(DecisionField::Edges | DecisionField::History))
+            };
+            let Some(candidate) = others.take(key, moved) else {
+                return true;
+            };
             if let Some(Difference { field, values }) = difference(one, candidate, &self.same) {
                 found.push(Divergence {
                     turn: one.turn.min(candidate.turn),
@@ -178,6 +194,7 @@ impl NodeMatching<'_, '_> {
             }
             false
         });
+        let others: Vec<_> = others.left().collect();
         let only =
             |node: &DecisionNode<'_>, lacking: &DecisionGraph<'_>, after: Option<NodeId>, place: usize| {
                 let ended = lacking
@@ -250,6 +267,50 @@ impl NodeMatching<'_, '_> {
                 field: DecisionField::Cancel,
                 values: values.map(str::to_owned),
             }));
+    }
+}
+
+/// Returns the nodes that wait for these nodes, in the order in which they were added.
+fn nodes_of<'g, 'a>(graph: &'g DecisionGraph<'a>, parents: &[NodeId]) -> Vec<&'g DecisionNode<'a>> {
+    let nodes = graph.children.get(parents).into_iter().flatten();
+    nodes.filter_map(|node| graph.nodes.get(node)).collect()
+}
+
+/// Nodes of the other session that have no counterpart so far, by their keys.
+struct Candidates<'g, 'a> {
+    /// In their order; `None` for those that were taken.
+    nodes: Vec<Option<&'g DecisionNode<'a>>>,
+    by_key: HashMap<u64, VecDeque<usize>>,
+}
+
+impl<'g, 'a> Candidates<'g, 'a> {
+    fn new(nodes: Vec<&'g DecisionNode<'a>>, key: impl Fn(&DecisionNode<'a>) -> u64) -> Self {
+        let mut by_key: HashMap<u64, VecDeque<usize>> = HashMap::new();
+        for (place, node) in nodes.iter().enumerate() {
+            by_key.entry(key(node)).or_default().push_back(place);
+        }
+        Candidates {
+            nodes: nodes.into_iter().map(Some).collect(),
+            by_key,
+        }
+    }
+
+    /// Takes the first node with a key that is the same.
+    fn take(
+        &mut self,
+        key: u64,
+        is_same: impl Fn(&DecisionNode<'a>) -> bool,
+    ) -> Option<&'g DecisionNode<'a>> {
+        let places = self.by_key.get_mut(&key)?;
+        let found = places
+            .iter()
+            .position(|place| self.nodes[*place].is_some_and(&is_same))?;
+        self.nodes[places.remove(found)?].take()
+    }
+
+    /// Returns the nodes that were not taken, in their order.
+    fn left(self) -> impl Iterator<Item = &'g DecisionNode<'a>> {
+        self.nodes.into_iter().flatten()
     }
 }
 

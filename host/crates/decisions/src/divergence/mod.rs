@@ -10,6 +10,7 @@ mod difference;
 mod field;
 mod graph;
 mod matching;
+mod node_key;
 mod summary;
 
 pub use field::DecisionField;

@@ -1,6 +1,6 @@
 //! The distribution of divergences over a run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use veeksha_model::SessionId;
@@ -38,7 +38,8 @@ pub struct DivergenceSummary {
     pub examples: Vec<(SessionId, Divergence)>,
 }
 
-/// Compares the sessions that two runs have in common.
+/// Compares the sessions that two runs have in common: those with the same id, where the sessions
+/// of a replay have the ids of the sessions that they send again.
 ///
 /// # Errors
 /// If a file cannot be read any more, or has changed.
@@ -46,17 +47,17 @@ pub fn compare_files(
     recorded: &DecisionsFile,
     other: &DecisionsFile,
 ) -> Result<DivergenceSummary, DecisionsError> {
-    let ids = |file: &DecisionsFile| file.session_ids().collect::<BTreeSet<_>>();
-    let (ones, others) = (ids(recorded), ids(other));
-    let mut summary = DivergenceSummary {
-        only_recorded: ones.difference(&others).count() as u64,
-        only_other: others.difference(&ones).count() as u64,
-        ..DivergenceSummary::default()
-    };
-    for session in ones.intersection(&others) {
-        let compared = divergence(&recorded.steps(*session)?, &other.steps(*session)?);
-        summary.add(*session, compared);
+    let (ones, others) = (recorded.by_origin(), other.by_origin());
+    let mut summary = DivergenceSummary::default();
+    for (origin, one) in &ones {
+        let Some(other_id) = others.get(origin) else {
+            continue;
+        };
+        let compared = divergence(&recorded.steps(*one)?, &other.steps(*other_id)?);
+        summary.add(*one, compared);
     }
+    summary.only_recorded = ones.len() as u64 - summary.compared();
+    summary.only_other = others.len() as u64 - summary.compared();
     Ok(summary)
 }
 

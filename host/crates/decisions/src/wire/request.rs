@@ -12,7 +12,7 @@ use veeksha_model::{
 use super::content::{
     CallLine, MessageLine, ReasoningLine, SeedPair, SegmentLine, Text, content, is_default, segments,
 };
-use crate::redact::Redact;
+use crate::redact::{NotingRedact, Redact};
 
 #[derive(Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -311,10 +311,32 @@ pub(super) struct RequestEntry<'a> {
     labels: PairLines<'a>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     replay: Option<ReplayLine<'a>>,
+    /// True if a secret was replaced in what the server would be sent, headers aside.
+    #[serde(default, skip_serializing_if = "is_default")]
+    redacted: bool,
 }
 
 impl<'a> RequestEntry<'a> {
+    /// Returns the node if its request cannot be sent as it was.
+    pub(super) fn redacted(&self) -> Option<NodeId> {
+        self.redacted.then_some(NodeId(self.node))
+    }
+
     pub(super) fn of(request: &'a Request, redact: &dyn Redact) -> Self {
+        let noting = NotingRedact::new(redact);
+        let entry = RequestEntry {
+            headers: header_lines(&request.headers, redact),
+            labels: label_lines(&request.labels, redact),
+            ..RequestEntry::of_content(request, &noting)
+        };
+        RequestEntry {
+            redacted: noting.has_changed(),
+            ..entry
+        }
+    }
+
+    /// Returns the entry without headers and labels.
+    fn of_content(request: &'a Request, redact: &dyn Redact) -> Self {
         let messages = request.messages.iter();
         let cancellation = |cancellation: &Cancellation| CancellationLine {
             when: edge_lines(&cancellation.when),
@@ -343,8 +365,9 @@ impl<'a> RequestEntry<'a> {
             cancellation: request.cancellation.as_deref().map(cancellation),
             client: request.client.as_deref().map(Cow::Borrowed),
             body: request.body.as_deref().map(|body| redact.body(body)),
-            headers: header_lines(&request.headers, redact),
-            labels: label_lines(&request.labels, redact),
+            headers: Vec::new(),
+            labels: Vec::new(),
+            redacted: false,
             replay: request
                 .replay
                 .as_deref()

@@ -5,8 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 use veeksha_model::{
     AnswerForm, Cancellation, Edge, HistoryMode, MediaKind, Message, NodeId, OutputSpec, ReasoningContent,
-    Recorded, RecordedAnswer, Replay, Request, Role, Seed, Segment, Session, SessionId, ToolCall, ToolChoice,
-    ToolDefinitions, ToolRun, Trigger,
+    Recorded, RecordedAnswer, Replay, ReplayedSession, Request, Role, Seed, Segment, Session, SessionId,
+    ToolCall, ToolChoice, ToolDefinitions, ToolRun, Trigger,
 };
 use veeksha_ports::AgentStep;
 
@@ -198,15 +198,19 @@ prop_compose! {
         tool_runs in vec(tool_run(), 0..2),
         arrives_at in option::of(any::<u64>()),
         named in (pairs(), pairs()),
+        replayed in option::of(any::<(u64, u64)>()),
         cancel in vec(any::<u32>(), 0..3),
         done in any::<bool>(),
     ) -> RecordedStep {
+        let replays = replayed.map(|(session, seed)| ReplayedSession { session: SessionId(session), seed });
         RecordedStep {
+            redacted: Vec::new(),
             session: SessionId(session),
             after: after.map(NodeId),
             tool_call_ids,
             step: AgentStep {
-                added: Session { requests, tool_runs, arrives_at, headers: named.0, labels: named.1 },
+                added: Session { requests, tool_runs, arrives_at, headers: named.0, labels: named.1,
+                    replays: replays.filter(|_| after.is_none()) },
                 cancel: cancel.into_iter().map(NodeId).collect(),
                 done,
             },

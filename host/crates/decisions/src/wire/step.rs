@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use veeksha_model::{NodeId, Request, Session, SessionId, ToolRun};
+use veeksha_model::{NodeId, ReplayedSession, Request, Session, SessionId, ToolRun};
 use veeksha_ports::AgentStep;
 
 use super::content::{Text, is_default};
@@ -33,6 +33,15 @@ pub(crate) struct StepLine<'a> {
     labels: PairLines<'a>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     arrives_at_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replays: Option<ReplayedLine>,
+}
+
+/// The session of an earlier run whose decisions a session sends again.
+#[derive(Serialize, Deserialize)]
+struct ReplayedLine {
+    session: u64,
+    seed: u64,
 }
 
 impl<'a> StepLine<'a> {
@@ -61,13 +70,23 @@ impl<'a> StepLine<'a> {
             headers: header_lines(&added.headers, redact),
             labels: label_lines(&added.labels, redact),
             arrives_at_ns: added.arrives_at,
+            // The same in each step.
+            replays: added
+                .replays
+                .filter(|_| after.is_none())
+                .map(|ReplayedSession { session, seed }| ReplayedLine {
+                    session: session.0,
+                    seed,
+                }),
         }
     }
 }
 
 impl From<StepLine<'_>> for RecordedStep {
     fn from(line: StepLine<'_>) -> Self {
+        let redacted = line.requests.iter().filter_map(RequestEntry::redacted).collect();
         RecordedStep {
+            redacted,
             session: SessionId(line.session),
             after: line.after.map(NodeId),
             tool_call_ids: line.tool_call_ids.into_iter().map(Cow::into_owned).collect(),
@@ -78,6 +97,10 @@ impl From<StepLine<'_>> for RecordedStep {
                     arrives_at: line.arrives_at_ns,
                     headers: pairs(line.headers),
                     labels: pairs(line.labels),
+                    replays: line.replays.map(|replayed| ReplayedSession {
+                        session: SessionId(replayed.session),
+                        seed: replayed.seed,
+                    }),
                 },
                 cancel: line.cancel.into_iter().map(NodeId).collect(),
                 done: line.done,
