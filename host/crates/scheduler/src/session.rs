@@ -2,6 +2,7 @@
 
 mod cancellation;
 mod ending;
+mod node;
 mod tool_runs;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use veeksha_model::{
 use crate::contract::{NodePlan, NodeWork, SessionKind};
 use crate::conversation::ConversationHistory;
 use crate::ready::ReadyQueue;
+use node::{ChildEdge, NodeState, SessionNode};
 
 /// A session that is held or live.
 #[derive(Debug)]
@@ -60,92 +62,6 @@ enum Agent {
     Closed,
     /// Nothing: it failed.
     Failed,
-}
-
-#[derive(Debug)]
-struct SessionNode<P> {
-    history_parent: Option<NodeId>,
-    history_mode: HistoryMode,
-    recorded_answer: Option<Arc<Response>>,
-    wait: Nanos,
-    /// 0: at any time.
-    not_before: Nanos,
-    /// Instant at which the scheduler learned of it. A plugin's delay is not attributed to a limit.
-    known: Nanos,
-    /// Its edges, for the record of a tool run; empty for a request.
-    parents: Vec<Edge>,
-    work: NodeWork<P>,
-    children: Vec<ChildEdge>,
-    /// The instant at which it is to be cancelled, once that is known.
-    cancel_at: Option<Nanos>,
-    /// The instant at which it was cancelled, while it waits for the events of its edges.
-    cancelled_at: Option<Nanos>,
-    state: NodeState<P>,
-}
-
-/// A node that is started or cancelled by an event of the node that has this edge.
-#[derive(Clone, Copy, Debug)]
-struct ChildEdge {
-    child: NodeId,
-    trigger: Trigger,
-    delay: Nanos,
-    cancels: bool,
-}
-
-#[derive(Debug)]
-enum NodeState<P> {
-    /// The events of `left` edges have not happened. The last event of the others happened at
-    /// `event`, and the last of these edges was met, after its delay, at `base` (`None`: no
-    /// parents).
-    Waiting {
-        left: usize,
-        event: Nanos,
-        base: Option<Nanos>,
-    },
-    /// In the ready queue.
-    Queued { intended: Nanos },
-    /// Dispatched, with this conversation before it.
-    InFlight {
-        measured: bool,
-        dispatched: Nanos,
-        /// Its first chunk, once it is reported.
-        first_chunk: Option<Nanos>,
-        /// True once its cancellation was decided.
-        cancelled: bool,
-        before: ConversationHistory<P>,
-    },
-    /// A tool run that waits for a server, or that is served.
-    InTool {
-        measured: bool,
-        ready_at: Nanos,
-        /// The instant at which a server took it, and whether that was cold.
-        started: Option<(Nanos, bool)>,
-    },
-    /// Completed, or cancelled before it was sent; the conversation up to and including it.
-    Complete {
-        events: EventInstants,
-        conversation: ConversationHistory<P>,
-    },
-    /// Will never be sent.
-    Withdrawn,
-}
-
-impl<P> NodeState<P> {
-    /// Returns true for a tool run whose call was made and that has not ended.
-    fn is_in_tool(&self) -> bool {
-        matches!(self, NodeState::InTool { .. })
-    }
-
-    /// Returns the instant of an event of the node; `None` if it has not happened.
-    fn happened_at(&self, trigger: Trigger) -> Option<Nanos> {
-        match (self, trigger) {
-            (NodeState::Complete { events, .. }, _) => Some(events.of(trigger)),
-            (NodeState::InFlight { dispatched, .. }, Trigger::Dispatched) => Some(*dispatched),
-            (NodeState::InFlight { first_chunk, .. }, Trigger::FirstChunk) => *first_chunk,
-            (NodeState::InTool { started, .. }, Trigger::Dispatched) => started.map(|(at, _)| at),
-            _ => None,
-        }
-    }
 }
 
 /// The result of entering an edge.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use veeksha_events::{DroppedToolRun, NeverSentReason, ToolDropReason};
 use veeksha_model::{Edge, EventInstants, Nanos, NodeId, RequestId, Trigger};
 
-use super::{CancelledNode, CancelledToolRun, LinkedEdge, NodeState, SessionState};
+use super::node::NodeState;
+use super::{CancelledNode, CancelledToolRun, LinkedEdge, SessionState};
 use crate::contract::{NodeWork, ToolRunPlan};
 use crate::conversation::ConversationHistory;
 use crate::ready::ReadyQueue;

@@ -3,8 +3,9 @@
 use veeksha_events::{NeverSentReason, SessionEnd, ToolDropReason};
 use veeksha_model::{Nanos, RequestId};
 
+use super::node::NodeState;
 use super::tool_runs::dropped;
-use super::{Agent, NodeState, SessionState, Withdrawal, Withdrawn};
+use super::{Agent, SessionState, Withdrawal, Withdrawn};
 use crate::contract::{Action, NodeWork};
 use crate::conversation::ConversationHistory;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use veeksha_events::{DroppedToolRun, NeverSentReason, ToolDropReason};
 use veeksha_model::{Nanos, NodeId, RequestId, ToolRunRecord};
 
-use super::{NodeState, SessionState};
+use super::SessionState;
+use super::node::NodeState;
 use crate::contract::{Action, NodeWork, ToolRunPlan};
 use crate::conversation::ConversationHistory;
 use crate::tools::ToolCallEntry;
