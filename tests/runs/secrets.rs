@@ -261,3 +261,43 @@ return {{ of("{CANARY}-first"), of("{CANARY}-second") }}
         assert!(!holds(&bytes), "{}", file.display());
     }
 }
+
+/// An agent that carries a secret on, as if a server had repeated the headers of a request.
+#[test]
+fn secrets_that_an_agent_carries_on_are_in_no_file_and_on_no_terminal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = format!(
+        r#"
+return {{
+  session_generator = {{ type = "lua", agent = function(session)
+    local answer = session:request {{ user = "Repeat {CANARY}.", output = 2, labels = {{ who = "{CANARY}" }} }}
+    log.info("the answer was {CANARY}")
+    if session.index == 1 then error("no use for {CANARY}") end
+    session:tool("sandbox", {{ labels = {{ key = "{CANARY}" }} }})
+  end }},
+  tools = {{ sandbox = {{}} }},
+  traffic_scheduler = {{ type = "concurrent", target_concurrent_sessions = 2, rampup_seconds = 0 }},
+  client = {{ api_base = "sim://default", api_key = "{CANARY}" }},
+  runtime = {{ max_sessions = 3 }},
+}}
+"#
+    );
+    let file = scenario(folder.path(), "agent.lua", &text);
+    for command in ["run", "simulate"] {
+        let output_dir = folder.path().join(command);
+        let arguments = [command, &file, "--output_dir", path(&output_dir)];
+        let output = crate::support::veeksha(arguments);
+        crate::support::assert_code(&output, 4);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains("the answer was ***"), "{error}");
+        assert!(error.contains("no use for ***"), "{error}");
+        assert!(!holds(&output.stderr) && !holds(&output.stdout), "{error}");
+        let mut files = Vec::new();
+        files_below(&output_dir, &mut files);
+        assert!(files.iter().any(|file| file.ends_with("decisions.jsonl")));
+        for file in files {
+            let bytes = std::fs::read(&file).expect("a file");
+            assert!(!holds(&bytes), "{}", file.display());
+        }
+    }
+}

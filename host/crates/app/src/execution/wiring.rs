@@ -29,6 +29,7 @@ use crate::workload::components;
 use crate::workload::grants::lua_grants;
 use crate::workload::prompts;
 use crate::workload::recorded_decisions;
+use crate::workload::redacted::RedactedFactory;
 use crate::workload::shipped;
 use crate::workload::tokenizers;
 use crate::workload::traces;
@@ -131,6 +132,8 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
     let guarantees = guarantees(loaded, factory.as_ref())?;
     veeksha_ports::check_purity(factory.as_ref())?;
     let factory = client_changes::checked(factory, clients);
+    let redaction = Arc::new(loaded.redaction());
+    let factory = Arc::new(RedactedFactory::new(factory, redaction.clone()));
     let arrivals = arrivals::open(loaded, &tokenizer)?;
     let evaluators = open_scenario(loaded, &tokenizer)?;
     let definitions = evaluators.definitions()?;
@@ -157,7 +160,7 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
         objectives,
         notes,
         recorded_run: recorded_decisions::to_compare_with(loaded)?,
-        redaction: Arc::new(loaded.redaction()),
+        redaction,
     })
 }
 

@@ -10,9 +10,11 @@ use veeksha_scenario::{body_without_secrets, is_secret_key};
 /// Minimum length of secrets that are replaced within headers and bodies; shorter ones may be
 /// ordinary words.
 const MIN_SECRET: usize = 4;
-/// The same within messages and within words of a body, which are long texts of ordinary words.
-/// Keys of servers are longer.
+/// The same within messages, labels, errors and words of a body, which are long texts of ordinary
+/// words. Keys of servers are longer.
 const MIN_SECRET_OF_TEXTS: usize = 16;
+/// The same for secrets of letters and digits, which are hardly words.
+const MIN_MIXED_SECRET: usize = 12;
 /// Keys for servers without authentication, which are not secret.
 const PLACEHOLDERS: [&str; 3] = ["empty", "none", "dummy"];
 
@@ -34,9 +36,9 @@ impl DecisionRedaction {
         DecisionRedaction { secrets }
     }
 
-    fn replaced<'a>(&self, text: Cow<'a, str>, min_length: usize) -> Cow<'a, str> {
-        let secrets = self.secrets.iter();
-        let secrets = secrets.take_while(|(secret, _)| secret.len() >= min_length);
+    /// Replaces the secrets for which `is_hidden` is true.
+    fn replaced<'a>(&self, text: Cow<'a, str>, is_hidden: fn(&str) -> bool) -> Cow<'a, str> {
+        let secrets = self.secrets.iter().filter(|(secret, _)| is_hidden(secret));
         secrets.fold(text, |text, (secret, shown)| {
             if text.contains(secret.as_str()) {
                 Cow::Owned(text.replace(secret.as_str(), shown))
@@ -63,11 +65,9 @@ impl DecisionRedaction {
     }
 
     fn replaced_words(&self, text: &str) -> String {
-        let long = self
-            .replaced(Cow::Borrowed(text), MIN_SECRET_OF_TEXTS)
-            .into_owned();
+        let long = self.text(text).into_owned();
         let secrets = self.secrets.iter();
-        let short = secrets.skip_while(|(secret, _)| secret.len() >= MIN_SECRET_OF_TEXTS);
+        let short = secrets.filter(|(secret, _)| !is_hidden_in_texts(secret));
         short.fold(long, |text, (secret, shown)| replaced_word(text, secret, shown))
     }
 }
@@ -92,21 +92,27 @@ fn replaced_word(text: String, word: &str, shown: &str) -> String {
     replaced
 }
 
+fn is_hidden_in_texts(secret: &str) -> bool {
+    let has = |of: fn(&char) -> bool| secret.chars().any(|c| of(&c));
+    let is_mixed = has(char::is_ascii_digit) && has(char::is_ascii_alphabetic);
+    secret.len() >= MIN_SECRET_OF_TEXTS || is_mixed && secret.len() >= MIN_MIXED_SECRET
+}
+
 impl Redact for DecisionRedaction {
     fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.replaced(Cow::Borrowed(text), MIN_SECRET_OF_TEXTS)
+        self.replaced(Cow::Borrowed(text), is_hidden_in_texts)
     }
 
     fn header<'a>(&self, name: &str, value: &'a str) -> Cow<'a, str> {
         if is_secret_key(name) {
             return Cow::Borrowed(REDACTED);
         }
-        self.replaced(Cow::Borrowed(value), MIN_SECRET)
+        self.replaced(Cow::Borrowed(value), |_| true)
     }
 
     fn body<'a>(&self, body: &'a str) -> Cow<'a, str> {
         let Ok(members) = serde_json::from_str::<Json>(body) else {
-            return self.replaced(Cow::Borrowed(body), MIN_SECRET);
+            return self.replaced(Cow::Borrowed(body), |_| true);
         };
         let mut shown = body_without_secrets(&members);
         self.replace_in(&mut shown);
@@ -138,6 +144,8 @@ mod tests {
         // Ordinary words stay, or prompts would change.
         assert_eq!(redaction.text("a golden key"), "a golden key");
         assert_eq!(redaction.text(&format!("key {key}.")), "key ***.");
+        assert!(!is_hidden_in_texts("gpt-4o-mini") && !is_hidden_in_texts("authorization"));
+        assert!(is_hidden_in_texts("HDRSECRET777"));
         let body = r#"{ "user": "u", "temperature": 0.5 }"#;
         assert_eq!(redaction.body(body), body);
         assert_eq!(

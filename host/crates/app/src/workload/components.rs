@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use veeksha_decisions::Redact;
 use veeksha_ports::WorkloadFactory;
 use veeksha_prompt::Tokenizer;
 use veeksha_scenario::Document;
 use veeksha_wasm::{EngineLimits, EngineOptions, Grants, LogLevel, PluginComponent, PluginEngine};
 
 use crate::failure::CommandFailure;
+use crate::scenario::decision_redaction::DecisionRedaction;
 use crate::scenario::source::{Loaded, read};
 use veeksha_present::terminal;
 
@@ -74,7 +76,9 @@ pub(crate) fn grants(loaded: &Loaded, files: &BTreeMap<String, PathBuf>, tokeniz
             .iter()
             .map(|(name, path)| (name.clone(), loaded.folder().join(path)))
             .collect(),
-        log: Arc::new(ComponentLog),
+        log: Arc::new(ComponentLog {
+            redaction: loaded.redaction(),
+        }),
     }
 }
 
@@ -120,7 +124,9 @@ impl veeksha_wasm::PluginTokenizer for Counter {
     }
 }
 
-struct ComponentLog;
+struct ComponentLog {
+    redaction: DecisionRedaction,
+}
 
 impl veeksha_wasm::LogSink for ComponentLog {
     fn line(&self, plugin: &str, level: LogLevel, line: &str) {
@@ -130,6 +136,7 @@ impl veeksha_wasm::LogSink for ComponentLog {
             LogLevel::Warn => "warn",
             LogLevel::Error => "error",
         };
+        let line = self.redaction.text(line);
         terminal::err(format!("[{plugin} {level}] {line}"));
     }
 }

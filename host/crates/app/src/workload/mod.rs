@@ -7,6 +7,7 @@ pub(crate) mod flavors;
 pub(crate) mod grants;
 pub mod prompts;
 pub(crate) mod recorded_decisions;
+pub(crate) mod redacted;
 pub mod shipped;
 pub mod tokenizers;
 pub mod traces;
