@@ -221,3 +221,75 @@ return {{
         ]
     );
 }
+
+/// The names that the routers and clients of the table in `docs/targets.md` use, written out here.
+#[test]
+fn session_headers_have_the_names_that_routers_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (set, names) in [
+        ("dynamo", &["x-dynamo-session-id"][..]),
+        ("llm-d", &["x-session-id"]),
+        ("smg", &["x-smg-routing-key"]),
+        ("claude-code", &["x-claude-code-session-id"]),
+        ("opencode", &["x-session-affinity", "x-session-id"]),
+        ("codex", &["session-id", "thread-id"]),
+    ] {
+        let server = RecordingServer::repeating(CHAT);
+        let client = format!(r#"api_base = "{}", session_headers = "{set}""#, server.api_base);
+        let (_, run_id) = run(folder.path(), &labelled(&client));
+        for head in server.heads() {
+            let id = head["x-request-id"].strip_prefix(&format!("{run_id}/"));
+            let session = id.and_then(|id| id.split_once('/')).expect("run/session/node").0;
+            let of_session = format!("{run_id}-{session}");
+            let sent: Vec<&str> = head
+                .iter()
+                .filter(|(_, value)| **value == of_session)
+                .map(|(name, _)| &**name)
+                .collect();
+            assert_eq!(sent, names, "{set}");
+        }
+    }
+}
+
+/// A trace of the workload is recorded; what servers would not understand is not sent.
+#[test]
+fn traces_of_the_workload_are_recorded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = RecordingServer::repeating(CHAT);
+    let client = format!(r#"api_base = "{}", traceparent = true"#, server.api_base);
+    let with = |header: &str| {
+        labelled(&client).replace(
+            r#"user = "hello","#,
+            &format!(r#"user = "hello", headers = {{ {header} }},"#),
+        )
+    };
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let own = format!(r#"traceparent = "00-{trace}-00f067aa0ba902b7-01""#);
+    let (rows, _) = run(folder.path(), &with(&own));
+    for session in 0..3 {
+        assert_eq!(rows[&format!("{session}/1")]["trace_id"], trace);
+        assert_ne!(rows[&format!("{session}/2")]["trace_id"], trace);
+    }
+    let sent = server.heads().len();
+    for (header, expected) in [
+        (
+            r#"traceparent = "zz""#,
+            "the header `traceparent` is not one of W3C Trace Context",
+        ),
+        (
+            r#"["x-run"] = "{{run.id}}""#,
+            "the value of the header `x-run` contains `{{`",
+        ),
+    ] {
+        let file = scenario(folder.path(), "s.lua", &with(header));
+        let output = veeksha([
+            "run",
+            &file,
+            "--output_dir",
+            folder.path().to_str().expect("UTF-8"),
+        ]);
+        assert_code(&output, 4);
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    }
+    assert_eq!(server.heads().len(), sent);
+}

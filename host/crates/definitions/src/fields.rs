@@ -403,7 +403,7 @@ request_fields! {
         "id of the response, by the server: from the body (`chatcmpl-...`), else from the header `x-request-id` \
          or `request-id`",
         |r| r.record.response_id.as_deref().into();
-    trace_id, trace_id, trace_id: "trace id of the request's `traceparent`; null without `client.traceparent`",
+    trace_id, trace_id, trace_id: "trace id of the request's `traceparent`; null without one",
         |r| r.record.trace_id.map_or(FieldValue::Absent, |id| FieldValue::Name(format!("{id:032x}")));
     labels, _, labels:
         "labels of the workload, as a list of pairs: `[[\"tier\", \"gold\"]]`; the key is absent without labels",

@@ -8,6 +8,24 @@ pub type HeaderField = (String, String);
 /// Maximum total size of the headers of one request or one session, in bytes.
 const MAX_HEADER_BYTES: usize = 16 << 10;
 
+/// The name of the header with the trace of a request (W3C Trace Context).
+pub const TRACEPARENT: &str = "traceparent";
+
+/// Returns the trace id of a `traceparent` of version 00; `None` if it is not valid.
+pub fn trace_id_in(traceparent: &str) -> Option<u128> {
+    let is_hex = |text: &str, digits| {
+        let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        text.len() == digits && text.bytes().all(is_digit)
+    };
+    let mut parts = traceparent.split('-');
+    let (version, trace) = (parts.next()?, parts.next()?);
+    let (span, flags) = (parts.next()?, parts.next()?);
+    let is_valid = version == "00" && is_hex(trace, 32) && is_hex(span, 16) && is_hex(flags, 2);
+    let has_span = span.bytes().any(|byte| byte != b'0');
+    let trace_id = u128::from_str_radix(trace, 16).ok().filter(|id| *id != 0)?;
+    (is_valid && has_span && parts.next().is_none()).then_some(trace_id)
+}
+
 /// The reason for which headers of a workload were refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
@@ -26,6 +44,18 @@ pub enum HeaderError {
     /// The value contains a line break or another control character.
     #[error("the value of the header `{0}` is not one line of ASCII, or begins or ends with a blank")]
     Value(String),
+    /// The value contains a placeholder, which would be sent as it is.
+    #[error(
+        "the value of the header `{0}` contains `{{{{`, and placeholders are replaced in `client.headers` only; write the \
+         value itself, or set the header there"
+    )]
+    Placeholder(String),
+    /// A `traceparent` that servers would ignore.
+    #[error(
+        "the header `traceparent` is not one of W3C Trace Context: it has the form \
+         `00-TRACE-SPAN-FLAGS` with 32, 16 and 2 lower-case hexadecimal digits, and neither id is 0"
+    )]
+    TraceParent,
     /// The headers are too long.
     #[error("{0} bytes of headers, at most {MAX_HEADER_BYTES} are sent")]
     TooLong(usize),
@@ -60,6 +90,12 @@ pub fn check_headers(headers: &[HeaderField]) -> Result<(), HeaderError> {
         // Leading and trailing blanks are not a part of a value on the wire.
         if value.trim() != value || !is_header_text(value) {
             return Err(HeaderError::Value(name.clone()));
+        }
+        if value.contains("{{") {
+            return Err(HeaderError::Placeholder(name.clone()));
+        }
+        if name.eq_ignore_ascii_case(TRACEPARENT) && trace_id_in(value).is_none() {
+            return Err(HeaderError::TraceParent);
         }
     }
     if bytes > MAX_HEADER_BYTES {
@@ -130,6 +166,11 @@ mod tests {
             (header("x-a", "1 "), HeaderError::Value("x-a".into())),
             (header("x-a", "größe"), HeaderError::Value("x-a".into())),
             (
+                header("x-a", "{{run.id}}"),
+                HeaderError::Placeholder("x-a".into()),
+            ),
+            (header("Traceparent", "zz"), HeaderError::TraceParent),
+            (
                 header("x-a", &"v".repeat(MAX_HEADER_BYTES)),
                 HeaderError::TooLong(MAX_HEADER_BYTES + 3),
             ),
@@ -143,6 +184,32 @@ mod tests {
             check_headers(&[header("x-session-id", "s 1"), header("x-empty", "")]),
             Ok(())
         );
+    }
+
+    /// The first one is the example of W3C Trace Context, section 3.2.2.
+    #[test]
+    fn traces_have_the_form_of_the_standard() {
+        let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let valid = format!("00-{trace}-00f067aa0ba902b7-01");
+        assert_eq!(
+            trace_id_in(&valid),
+            Some(0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736)
+        );
+        for invalid in [
+            String::new(),
+            "zz".to_owned(),
+            valid.replace("00-4", "01-4"),
+            valid.to_uppercase(),
+            valid.replace(trace, &"0".repeat(32)),
+            valid.replace("00f067aa0ba902b7", &"0".repeat(16)),
+            valid.replace(trace, &trace[1..]),
+            valid.replace("-01", ""),
+            format!("{valid}-00"),
+            valid.replace('4', "+"),
+        ] {
+            assert_eq!(trace_id_in(&invalid), None, "{invalid}");
+        }
+        assert_eq!(check_headers(&[header("traceparent", &valid)]), Ok(()));
     }
 
     #[test]

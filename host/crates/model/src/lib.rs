@@ -28,7 +28,9 @@ pub use content::{MediaKind, ReasoningContent, ReasoningSupport, ReasoningTarget
 pub use csv_cell::csv_cell;
 pub use edge::{Edge, EventInstants, Trigger, edges_met_at};
 pub use graph::{GraphError, MAX_NODES, MAX_SYNTHETIC_TOKENS, check_session};
-pub use headers::{HeaderError, HeaderField, check_headers, is_header_name, is_header_text};
+pub use headers::{
+    HeaderError, HeaderField, TRACEPARENT, check_headers, is_header_name, is_header_text, trace_id_in,
+};
 pub use held::Held;
 pub use ids::{Nanos, NodeId, RequestId, Seed, SessionId, seconds};
 pub use measure::{Better, MetricDefinition, MetricSample};

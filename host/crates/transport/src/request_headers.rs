@@ -3,7 +3,7 @@
 
 use hyper::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use veeksha_endpoint::{Failure, HeaderTemplate, HeaderValues};
-use veeksha_model::{ErrorClass, is_reserved_header, is_safe_header};
+use veeksha_model::{ErrorClass, TRACEPARENT, is_reserved_header, is_safe_header, trace_id_in};
 use veeksha_ports::Job;
 
 use crate::config::TransportConfig;
@@ -14,8 +14,6 @@ use crate::trace_id::{trace_id, traceparent};
 /// The default of a header that identifies the request in the server's logs: the run, and
 /// `session/node`, like the files of the run.
 const REQUEST_ID: &str = "x-request-id";
-
-const TRACEPARENT: &str = "traceparent";
 
 /// The headers of requests to one server.
 pub(crate) struct RequestHeaders {
@@ -66,8 +64,8 @@ impl RequestHeaders {
         }
         for (name, value) in &mut headers.constant {
             // Excludes the value from HTTP/2 header compression tables and from debug output.
-            let is_harmless = [CONTENT_TYPE, ACCEPT, ACCEPT_ENCODING, USER_AGENT].contains(name);
-            value.set_sensitive(!is_harmless);
+            let is_public = [CONTENT_TYPE, ACCEPT, ACCEPT_ENCODING, USER_AGENT].contains(name);
+            value.set_sensitive(!is_public);
         }
         Ok(headers)
     }
@@ -137,12 +135,14 @@ impl RequestHeaders {
         })
     }
 
-    /// Returns the trace id of a request, if it has a `traceparent` of the client.
+    /// Returns the trace id of a request, if it has a `traceparent` of the client or of the
+    /// workload.
     pub(crate) fn trace_id(&self, job: &Job) -> Option<u128> {
-        let run_id = self.traced_run.as_ref()?;
         let mut own = job.request.request.headers.iter();
-        let is_replaced = own.any(|(name, _)| name.eq_ignore_ascii_case(TRACEPARENT));
-        (!is_replaced).then(|| trace_id(run_id, job.id))
+        match own.find(|(name, _)| name.eq_ignore_ascii_case(TRACEPARENT)) {
+            Some((_, value)) => trace_id_in(value),
+            None => self.traced_run.as_ref().map(|run_id| trace_id(run_id, job.id)),
+        }
     }
 
     /// Returns all headers of a request.

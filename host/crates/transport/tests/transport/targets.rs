@@ -150,14 +150,22 @@ fn headers_of_a_request_replace_those_of_the_configuration() {
         ..TransportConfig::new(target)
     });
     let mut job = job(7, "hi");
-    let own = |name: &str| (name.to_owned(), "of the request".to_owned());
+    let trace = "00-000000000000000000000000000000ff-00f067aa0ba902b7-01";
+    let value = |name: &str| {
+        if name.eq_ignore_ascii_case("traceparent") {
+            trace
+        } else {
+            "of the request"
+        }
+    };
+    let own = |name: &str| (name.to_owned(), value(name).to_owned());
     let request = Arc::get_mut(&mut job.request).unwrap();
     request.request.headers = ["X-A", "x-b", "Traceparent", "x-request-id"].map(own).to_vec();
     client.transport.submit(job);
-    assert_eq!(client.outcome().trace_id, None);
+    assert_eq!(client.outcome().trace_id, Some(255));
     let seen = &server.requests()[0];
     for name in ["x-a", "x-b", "traceparent", "x-request-id"] {
-        assert_eq!(seen.header(name).as_deref(), Some("of the request"), "{name}");
+        assert_eq!(seen.header(name).as_deref(), Some(value(name)), "{name}");
         let head = seen.head.to_ascii_lowercase();
         assert_eq!(head.matches(&format!("\r\n{name}: ")).count(), 1, "{head}");
     }
