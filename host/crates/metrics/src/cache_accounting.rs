@@ -9,8 +9,6 @@ use veeksha_model::{Edge, EventInstants, NodeId, RequestId, SUBAGENT_LABEL};
 use crate::requests::RequestTable;
 use crate::row::RequestRow;
 
-/// The label with the place of a subagent.
-
 /// The name of the requests without this label.
 const MAIN_AGENT: &str = "main";
 
