@@ -83,9 +83,9 @@ impl ToolCallIndex {
         named
     }
 
-    /// Returns a call of an id: that of the nearest answer above the node, or of one beyond `nearer`
-    /// others, as far as they exist. An id that only one answer had names its call, wherever the
-    /// agent got it from.
+    /// Returns a call of an id: that of the nearest answer above the node, or of one beyond
+    /// `nearer` others, as far as they exist. An id that only one answer had names its call,
+    /// wherever the agent got it from.
     fn call(&self, node: NodeId, id: &str, nearer: usize) -> Option<CallPlace> {
         let answers = self.answers.get(id)?;
         if let (1, Some((answer, places))) = (answers.len(), answers.iter().next())

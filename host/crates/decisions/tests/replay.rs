@@ -330,8 +330,8 @@ fn two_sessions_cannot_replay_the_same_one() {
     );
 }
 
-/// The recorded server numbers the calls of each answer from 0. The join has the result of a call of
-/// node 3, and waits for node 2, whose subagent is slower now.
+/// The recorded server numbers the calls of each answer from 0. The join has the result of a call
+/// of node 3, and waits for node 2, whose subagent is slower now.
 #[test]
 fn repeated_ids_of_tool_calls_are_renamed_by_their_answer() {
     let folder = tempfile::tempdir().unwrap();
