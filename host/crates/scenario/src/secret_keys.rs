@@ -5,10 +5,23 @@ use std::borrow::Cow;
 use serde_json::Value as Json;
 use veeksha_model::{REDACTED, is_safe_header, redact_address, redact_addresses};
 
-/// Returns true if a key of a request's body or of a plugin's configuration names a secret. `token`
-/// alone does not, because of `max_tokens` and similar keys.
+/// Words before `token` in names of tokens of a text, which are not secret: `eos_token`.
+const TEXT_TOKENS: [&str; 18] = [
+    "audio", "bos", "cls", "end", "eos", "first", "image", "last", "mask", "next", "output", "pad", "per",
+    "sep", "special", "start", "stop", "unk",
+];
+
+/// Returns true if a header, a key of a request's body or a key of a plugin's configuration names a
+/// secret.
 pub fn is_secret_key(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace(['-', '_'], "");
+    let name = name.to_ascii_lowercase();
+    if name.split(['-', '_']).any(|word| word == "auth") {
+        return true;
+    }
+    let name = name.replace(['-', '_'], "");
+    if let Some(kind) = name.strip_suffix("token") {
+        return !TEXT_TOKENS.iter().any(|word| kind.ends_with(word));
+    }
     [
         "apikey",
         "secret",
@@ -16,6 +29,7 @@ pub fn is_secret_key(name: &str) -> bool {
         "passwd",
         "authorization",
         "credential",
+        "accesskey",
         "accesstoken",
         "authtoken",
         "bearer",
@@ -24,10 +38,10 @@ pub fn is_secret_key(name: &str) -> bool {
         "passphrase",
         "privatekey",
         "signature",
+        "subscriptionkey",
     ]
     .iter()
     .any(|part| name.contains(part))
-        || matches!(name.as_str(), "token" | "hftoken")
 }
 
 /// Returns true if a parameter of an address names a secret.
@@ -212,6 +226,40 @@ pub fn is_secret_path(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Names of GitLab, Vault, AWS, Azure and others.
+    #[test]
+    fn names_of_keys_and_tokens_are_secret_and_those_of_tokens_of_a_text_are_not() {
+        for name in [
+            "x-vault-token",
+            "Private-Token",
+            "x-amz-security-token",
+            "x-session-token",
+            "x-router-token",
+            "ocp-apim-subscription-key",
+            "x-auth",
+            "x-auth-token",
+            "api_token",
+            "apiToken",
+            "token",
+            "hf_token",
+        ] {
+            assert!(is_secret_key(name), "{name}");
+        }
+        for name in [
+            "max_tokens",
+            "eos_token",
+            "stop_token_ids",
+            "time_per_output_token",
+            "first_token",
+            "author",
+            "prompt_cache_key",
+            "top_k",
+            "x-session-id",
+        ] {
+            assert!(!is_secret_key(name), "{name}");
+        }
+    }
 
     #[test]
     fn redacts_secrets_at_any_depth() {
