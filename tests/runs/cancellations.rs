@@ -13,8 +13,8 @@ use crate::support::{assert_code, scenario, veeksha};
 use crate::truth::request_of;
 
 /// Sessions of requests that end in each way: answered (1); answered first (2), and so the end of
-/// 3 and 4; after 400 ms (5); after 5 chunks (6); at the first chunk (7); before it is sent, because
-/// 2 has ended (8); released by that (9); with a part that is continued (10).
+/// 3 and 4; after 400 ms (5); after 5 chunks (6); at the first chunk (7); before it is sent,
+/// because 2 has ended (8); released by that (9); with a part that is continued (10).
 fn sessions(count: u32) -> String {
     format!(
         r#"

@@ -461,7 +461,7 @@ fn run_reports_where_decisions_diverge() {
     );
 }
 
-/// Two subagents, each with a tool run after an answer of its own server.
+/// Two subagents, each with its server and a tool run after an answer.
 const TWO_SERVERS: &str = r#"
 local function worker(client)
   return function(sub)

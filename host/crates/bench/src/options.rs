@@ -116,7 +116,8 @@ pub struct BenchOptions {
     /// The executable that is started as a child process, with [`crate::CHILD_COMMAND`] as its only
     /// argument: usually the calling program itself.
     pub exe: PathBuf,
-    /// The `veeksha-host` binary, for the benchmarks of whole runs (P4 to P6, P9 to P11, A1, E1, E2).
+    /// The `veeksha-host` binary, for the benchmarks of whole runs (P4 to P6, P9 to P11, A1, E1,
+    /// E2).
     pub program: PathBuf,
     /// Benchmarks to run; empty: all.
     pub only: BTreeSet<Benchmark>,

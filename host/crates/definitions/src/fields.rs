@@ -42,7 +42,7 @@ impl RequestField {
         REQUEST_FIELDS.iter().filter_map(|field| field.name)
     }
 
-    /// Returns the fields without a column of their own in the contract: plugins get them among its
+    /// Returns the fields without a dedicated column in the contract: plugins get them among its
     /// `further` columns.
     pub fn further() -> impl Iterator<Item = &'static RequestField> {
         FURTHER.iter().copied().filter_map(RequestField::named)

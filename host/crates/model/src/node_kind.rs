@@ -29,7 +29,7 @@ impl NodeKind {
         matches!(self, NodeKind::ToolRun { .. })
     }
 
-    /// Ends a tool run with a result of so many tokens.
+    /// Ends a tool run with a result of `tokens` tokens.
     pub fn end_tool_run(&mut self, tokens: u32) {
         if let NodeKind::ToolRun { key } = *self {
             *self = NodeKind::EndedToolRun { key, tokens };

@@ -86,7 +86,7 @@ impl ArrivalReader {
         }
         let message = format!(
             "session {}: more than {MAX_TOGETHER} sessions arrive at {at} ns; let the arrivals advance, or \
-             set `runtime.max_sessions` if so many sessions are to start at once",
+             set `runtime.max_sessions` if all of them are to start at once",
             self.next
         );
         let kind = PluginFailureKind::Result;

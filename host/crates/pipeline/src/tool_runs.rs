@@ -1,8 +1,8 @@
 //! Tool runs of a workload: their class, service time, outcome and result.
 //!
-//! What a class draws is a function of (seed, session, key of the run), so that a run is the same in
-//! virtual and in real time and with other answers, and the text of its result can be made before it
-//! starts.
+//! What a class draws is a function of (seed, session, key of the run), so that a run is the same
+//! in virtual and in real time and with other answers, and the text of its result can be made
+//! before it starts.
 
 use std::collections::HashMap;
 use std::sync::Arc;

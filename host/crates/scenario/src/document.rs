@@ -32,7 +32,8 @@ impl Document {
     ///
     /// # Errors
     /// A malformed path, a path through a value that has no keys, to an index beyond the list or to
-    /// a client or tool that the scenario does not have, a missing value, or a value that begins like a YAML list, table or quoted text but is not one.
+    /// a client or tool that the scenario does not have, a missing value, or a value that begins
+    /// like a YAML list, table or quoted text but is not one.
     pub fn set(&mut self, path: &str, value: &str) -> Result<(), ScenarioError> {
         if value.starts_with("!expand") {
             return Err(ScenarioError::Value {

@@ -1,4 +1,4 @@
-//! A1: a hundred thousand sessions in their think time, beside a thousand streams.
+//! A1: a hundred thousand sessions in their think time, and a thousand streams.
 
 use serde_json::{Value, json};
 
@@ -49,7 +49,8 @@ pub(super) fn take(options: &BenchOptions) -> BenchResult {
     ])
 }
 
-/// Runs sessions of so many requests. Only the first one of each is due before the end of the run.
+/// Runs sessions of this number of requests. Only the first one of each is due before the end of
+/// the run.
 fn run(options: &BenchOptions, requests: u32) -> Result<ProgramRun, BenchError> {
     let plan = ResponsePlan {
         keep: LogMode::Nothing,

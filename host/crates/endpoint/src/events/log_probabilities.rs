@@ -2,8 +2,8 @@
 //! completions.
 //!
 //! Most requests do not ask for any, and servers disagree on the values of members that are empty,
-//! so a member of another form is ignored. An entry of another form keeps its place without a value,
-//! so that the others belong to their tokens.
+//! so a member of another form is ignored. An entry of another form keeps its place without a
+//! value, so that the others belong to their tokens.
 
 use std::collections::HashMap;
 

@@ -564,7 +564,7 @@ fn recorded_comments_are_limited() {
     assert_eq!(outcome.unwrap().chunks.len(), 10_000);
 }
 
-/// A count that cannot be: the part is unknown, the whole is what the server says.
+/// A count that cannot be: the part is unknown, the whole is what the server reports.
 #[test]
 fn parts_of_a_usage_do_not_exceed_it() {
     let usage = |cached: u32, reasoning: u32| {

@@ -17,7 +17,7 @@ const ONE: MadeStep = |_| Ok(vec![request(0, &[])]);
 
 fn unknown_client(node: u32) -> Request {
     Request {
-        client: Some("nobody".into()),
+        client: Some("unknown".into()),
         ..request(node, &[])
     }
 }
@@ -106,7 +106,7 @@ fn an_agent_that_fails_at_its_start_costs_its_session() {
     }
 }
 
-/// Session 0 is no exception.
+/// It holds for session 0 as well.
 #[test]
 fn a_run_starts_without_its_first_session() {
     let kind = Kind::SteppingAgents {
