@@ -487,22 +487,37 @@ impl<V: Clone, R: NewNode> Coroutines<V, R> {
         let decided = Rc::clone(&self.get(id).now);
         let tree: Vec<CoroutineId> = (root.0..self.all.len() as u32)
             .map(CoroutineId)
-            .filter(|id| !matches!(self.get(*id).state, State::Ended(_)) && self.is_within(*id, root))
+            .filter(|id| self.is_within(*id, root) && !self.has_ended_at(*id, &decided))
             .collect();
         // All of them end before a coroutine outside learns of it.
         for id in &tree {
             let ended = State::Ended(Outcome::Stopped);
             self.get_mut(*id).now = Rc::clone(&decided);
-            if let State::Waiting(wait) = std::mem::replace(&mut self.get_mut(*id).state, ended) {
-                for slot in &wait.slots {
-                    self.stop_nodes(slot);
+            match std::mem::replace(&mut self.get_mut(*id).state, ended) {
+                State::Ready => {}
+                State::Waiting(wait) => {
+                    for slot in &wait.slots {
+                        self.stop_nodes(slot);
+                    }
                 }
+                // Its code has returned ahead of its sleeps.
+                State::Ended(_) => continue,
             }
             self.live -= 1;
             self.stopped.push(*id);
         }
         for id in tree {
             self.notify(id, &Outcome::Stopped);
+        }
+    }
+
+    /// Returns true if a coroutine has ended at a moment: its code has, and its sleeps are over.
+    fn has_ended_at(&self, id: CoroutineId, moment: &Moment) -> bool {
+        let coroutine = self.get(id);
+        match coroutine.state {
+            State::Ended(Outcome::Value(_)) => self.has_passed(&coroutine.now, moment),
+            State::Ended(_) => true,
+            State::Ready | State::Waiting(_) => false,
         }
     }
 
@@ -778,6 +793,54 @@ mod tests {
         let stopped = Resumption::All(vec![Outcome::Stopped]);
         assert_eq!(runs(&mut session, outside), stopped);
         assert_eq!(request(&mut session, outside), ends(&[(1, 0), (2, 0)], 0));
+    }
+
+    #[test]
+    fn a_loser_that_has_returned_and_sleeps_is_stopped() {
+        let mut session = planned();
+        let loser = session.spawn(MAIN).unwrap();
+        send(
+            &mut session,
+            MAIN,
+            Mode::First,
+            vec![REQUEST, Target::Coroutine(loser)],
+        );
+        runs(&mut session, loser);
+        session.sleep(loser, 20);
+        session.end(loser, "late");
+        session.take_step();
+        session.answer(2, "quick").unwrap();
+        runs(&mut session, MAIN);
+        join(&mut session, MAIN, loser);
+        let stopped = Resumption::All(vec![Outcome::Stopped]);
+        assert_eq!(runs(&mut session, MAIN), stopped);
+        assert_eq!(request(&mut session, MAIN), ends(&[(2, 0)], 0));
+        session.answer(4, "").unwrap();
+        runs(&mut session, MAIN);
+        session.end(MAIN, "");
+        assert!(session.is_over());
+    }
+
+    #[test]
+    fn a_request_with_a_wait_does_not_represent_the_start_of_the_session() {
+        let mut session = Session::new();
+        runs(&mut session, MAIN);
+        session.sleep(MAIN, 5);
+        let quick = session.spawn(MAIN).unwrap();
+        send(
+            &mut session,
+            MAIN,
+            Mode::First,
+            vec![REQUEST, Target::Coroutine(quick)],
+        );
+        runs(&mut session, quick);
+        session.end(quick, "quick");
+        runs(&mut session, MAIN);
+        send(&mut session, MAIN, Mode::All, vec![Target::Node(Written::Run)]);
+        // Node 1 lost and is not sent. The tool runs 5 ns after a timer at the session's start.
+        let run = vec![(2, Event::Dispatched, 5)];
+        let step = session.take_step();
+        assert_eq!(nodes(&step), [(2, true, vec![]), (3, false, run)]);
     }
 
     #[test]

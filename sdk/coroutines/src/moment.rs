@@ -51,7 +51,7 @@ pub(crate) enum Root {
 }
 
 impl Root {
-    fn wait(self) -> Nanos {
+    pub(crate) fn wait(self) -> Nanos {
         match self {
             Root::Request(wait) => wait,
             Root::Timer | Root::ToolRun => 0,

@@ -47,7 +47,7 @@ pub(crate) struct Outbox<R> {
     roots: Vec<(Node, Root)>,
     /// The node of earlier steps without edges that best represents the session's start.
     sent_first: Option<(Node, Root)>,
-    /// The same, of all steps.
+    /// The same, of all steps; of this one only nodes without a wait.
     first: Option<(Node, Root)>,
     /// A timer of no time at the session's start, in this step.
     anchor: Option<Node>,
@@ -127,7 +127,10 @@ impl<R: NewNode> Outbox<R> {
         self.next += 1;
         if let Some(root) = root(written.as_ref(), &start) {
             self.roots.push((node, root));
-            self.first = earliest(self.first, (node, root));
+            // A request with a wait may be cancelled before its dispatch, which then comes too early.
+            if root.wait() == 0 {
+                self.first = earliest(self.first, (node, root));
+            }
         }
         self.issued.push(IssuedNode {
             node,

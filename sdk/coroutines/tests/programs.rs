@@ -37,15 +37,18 @@ enum Branch {
         takes: Time,
     },
     Sleep(Time),
-    /// The subagent with this position among those that the code has spawned. Each is awaited once.
+    /// The subagent with this position among those that the code has spawned.
     Child(usize),
+    /// The same among those that the parent has spawned, before this one.
+    Sibling(usize),
 }
 
-/// The subagents that a program spawns.
+/// The subagents that a program can wait for.
 #[derive(Default)]
 struct Children {
     spawned: usize,
-    unawaited: Vec<usize>,
+    /// The number of subagents that its parent has spawned before it.
+    siblings: usize,
 }
 
 struct Draws(u64);
@@ -75,15 +78,17 @@ impl Draws {
         }
     }
 
-    fn program(&mut self, depth: u32) -> Program {
+    fn program(&mut self, depth: u32, siblings: usize) -> Program {
         let mut program = Vec::new();
-        let mut children = Children::default();
+        let mut children = Children {
+            siblings,
+            ..Children::default()
+        };
         for _ in 0..self.below(6) {
             match self.below(8) {
                 0 | 1 => program.push(Op::Sleep(self.time())),
                 2..=4 if depth > 0 => {
-                    let child = self.spawn(&mut program, &mut children, depth);
-                    children.unawaited.push(child);
+                    self.spawn(&mut program, &mut children, depth);
                 }
                 5 | 6 => self.wait(&mut program, &mut children, depth),
                 _ => program.push(Op::Wait(false, vec![self.node()])),
@@ -93,15 +98,14 @@ impl Draws {
     }
 
     fn spawn(&mut self, program: &mut Program, children: &mut Children, depth: u32) -> usize {
-        program.push(Op::Spawn(Rc::new(self.program(depth - 1))));
+        program.push(Op::Spawn(Rc::new(self.program(depth - 1, children.spawned))));
         children.spawned += 1;
         children.spawned - 1
     }
 
     fn wait(&mut self, program: &mut Program, children: &mut Children, depth: u32) {
         let is_race = self.below(2) == 0;
-        if is_race {
-            // A race begins when the code calls it. So the code has no sleep ahead of it.
+        if is_race && self.below(2) == 0 {
             program.push(Op::Wait(false, vec![self.node()]));
         }
         // Which of several subagents wins that ended before the race is not defined. So a race has
@@ -110,18 +114,32 @@ impl Draws {
         let are_new = self.below(2) == 0;
         let mut branches = Vec::new();
         for _ in 0..=self.below(4) {
-            branches.push(match self.below(4) {
+            let branch = match self.below(5) {
                 0 => Branch::Sleep(self.time()),
                 1 | 2 if is_race && are_new && depth > 0 => {
                     Branch::Child(self.spawn(program, children, depth))
                 }
-                1 | 2 if !children.unawaited.is_empty() && !(is_race && (are_new || !may_be_old)) => {
-                    may_be_old = false;
-                    let taken = self.below(children.unawaited.len() as u64) as usize;
-                    Branch::Child(children.unawaited.swap_remove(taken))
+                // An old one must not have younger siblings: their code may have taken its end ahead
+                // of its sleeps when the race stops it.
+                1 | 2 if is_race => {
+                    let youngest = children.spawned.checked_sub(1);
+                    match youngest.filter(|_| !are_new && may_be_old) {
+                        Some(youngest) => {
+                            may_be_old = false;
+                            Branch::Child(youngest)
+                        }
+                        None => self.node(),
+                    }
+                }
+                1 | 2 if children.spawned > 0 => Branch::Child(self.below(children.spawned as u64) as usize),
+                3 if !is_race && children.siblings > 0 => {
+                    Branch::Sibling(self.below(children.siblings as u64) as usize)
                 }
                 _ => self.node(),
-            });
+            };
+            let is_twice = matches!(branch, Branch::Child(_)) && self.below(4) == 0;
+            branches.extend(is_twice.then(|| branch.clone()));
+            branches.push(branch);
         }
         program.push(Op::Wait(is_race, branches));
     }
@@ -152,6 +170,7 @@ impl NewNode for Written {
 
 /// The code of a coroutine: its program, the next operation, and its subagents.
 struct Code {
+    parent: Option<CoroutineId>,
     program: Rc<Program>,
     next: usize,
     children: Vec<CoroutineId>,
@@ -177,6 +196,7 @@ impl Scheduled {
         let mut session = Scheduled {
             coroutines: Coroutines::with_max_ends(max_ends),
             code: vec![Code {
+                parent: None,
                 program,
                 next: 0,
                 children: Vec::new(),
@@ -244,6 +264,7 @@ impl Scheduled {
                     let child = self.coroutines.spawn(id).expect("few subagents");
                     self.code[id.index()].children.push(child);
                     self.code.push(Code {
+                        parent: Some(id),
                         program,
                         next: 0,
                         children: Vec::new(),
@@ -257,6 +278,10 @@ impl Scheduled {
                         .map(|(branch, target)| match target {
                             Branch::Sleep(time) => Target::Sleep(time),
                             Branch::Child(child) => Target::Coroutine(self.code[id.index()].children[child]),
+                            Branch::Sibling(sibling) => {
+                                let parent = self.code[id.index()].parent.expect("a subagent");
+                                Target::Coroutine(self.code[parent.index()].children[sibling])
+                            }
                             Branch::Node { is_run, takes } => Target::Node(Written {
                                 place: place(&path, index, branch),
                                 is_run,
@@ -416,8 +441,9 @@ impl Reference {
                     }
                     self.processes[id].state = State::Running;
                     if is_race {
-                        for (index, thing) in things.into_iter().enumerate() {
-                            if Some(index) != winner {
+                        let won = winner.map(|winner| things[winner]);
+                        for thing in things {
+                            if Some(thing) != won {
                                 self.stop(thing);
                             }
                         }
@@ -447,6 +473,7 @@ impl Reference {
                     if above.is_none() {
                         continue;
                     }
+                    self.ended.insert(Thing::Code(id));
                     let state = std::mem::replace(&mut self.processes[id].state, State::Over);
                     if let State::Waiting(_, things) = state {
                         for thing in things {
@@ -490,6 +517,10 @@ impl Reference {
                         things.push(match target {
                             Branch::Sleep(time) => self.sleep(time),
                             Branch::Child(child) => Thing::Code(self.processes[id].children[child]),
+                            Branch::Sibling(sibling) => {
+                                let parent = self.processes[id].parent.expect("a subagent");
+                                Thing::Code(self.processes[parent].children[sibling])
+                            }
                             Branch::Node { takes, .. } => {
                                 let node = Thing::Node(self.nodes.len());
                                 let place = place(&self.processes[id].path, index, branch);
@@ -511,7 +542,7 @@ impl Reference {
 fn random_programs_run_as_if_sleeps_suspended_the_code() {
     let (mut requests, mut cancelled) = (0, 0);
     for seed in 0..20_000 {
-        let program = Rc::new(Draws(seed).program(3));
+        let program = Rc::new(Draws(seed).program(3, 0));
         let expected = Reference::run(Rc::clone(&program));
         // With a small limit, timers replace the ends of most moments.
         for max_ends in [MAX_ENDS, 1 + seed as usize % 2] {
