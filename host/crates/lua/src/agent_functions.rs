@@ -1,7 +1,7 @@
 //! The functions of a session object: `request`, `tool`, `parallel`, `race`, `join`, `spawn`,
 //! `sleep`, `header`, `label`.
 
-use mlua::{Function, Lua, Thread, Value, Variadic};
+use mlua::{Lua, Table, Thread, Value, Variadic};
 use veeksha_coroutines::Mode;
 
 use crate::agent_turn::{AgentTurn, PendingWait, Returned, RunningTurn, SessionProperty};
@@ -56,21 +56,8 @@ const JOIN: WaitCall = WaitCall {
     ..REQUEST
 };
 
-/// `request`, `tool`, `parallel`, `race`, `join`, `spawn`, `sleep`, `header` and `label`, in the
-/// order that the prelude expects.
-type SessionFunctions = (
-    Function,
-    Function,
-    Function,
-    Function,
-    Function,
-    Function,
-    Function,
-    Function,
-    Function,
-);
-
-pub(crate) fn functions(lua: &Lua, running: &RunningTurn) -> mlua::Result<SessionFunctions> {
+/// Returns the functions by the names that the prelude uses.
+pub(crate) fn functions(lua: &Lua, running: &RunningTurn) -> mlua::Result<Table> {
     let waits = |call: WaitCall| {
         let running = running.clone();
         lua.create_function(
@@ -114,17 +101,17 @@ pub(crate) fn functions(lua: &Lua, running: &RunningTurn) -> mlua::Result<Sessio
             },
         )
     };
-    Ok((
-        waits(REQUEST)?,
-        waits(TOOL)?,
-        waits(PARALLEL)?,
-        waits(RACE)?,
-        waits(JOIN)?,
-        spawn,
-        sleep,
-        describes("session:header", SessionProperty::Header)?,
-        describes("session:label", SessionProperty::Label)?,
-    ))
+    let functions = lua.create_table()?;
+    functions.raw_set("request", waits(REQUEST)?)?;
+    functions.raw_set("tool", waits(TOOL)?)?;
+    functions.raw_set("parallel", waits(PARALLEL)?)?;
+    functions.raw_set("race", waits(RACE)?)?;
+    functions.raw_set("join", waits(JOIN)?)?;
+    functions.raw_set("spawn", spawn)?;
+    functions.raw_set("sleep", sleep)?;
+    functions.raw_set("header", describes("session:header", SessionProperty::Header)?)?;
+    functions.raw_set("label", describes("session:label", SessionProperty::Label)?)?;
+    Ok(functions)
 }
 
 /// Reads what a coroutine waits for. The wait begins when the coroutine yields: a refused call has
