@@ -127,7 +127,8 @@ impl<R: NewNode> Outbox<R> {
         self.next += 1;
         if let Some(root) = root(written.as_ref(), &start) {
             self.roots.push((node, root));
-            // A request with a wait may be cancelled before its dispatch, which then comes too early.
+            // A request with a wait may be cancelled before its dispatch. Then its events come too
+            // early.
             if root.wait() == 0 {
                 self.first = earliest(self.first, (node, root));
             }

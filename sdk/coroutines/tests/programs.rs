@@ -119,8 +119,8 @@ impl Draws {
                 1 | 2 if is_race && are_new && depth > 0 => {
                     Branch::Child(self.spawn(program, children, depth))
                 }
-                // An old one must not have younger siblings: their code may have taken its end ahead
-                // of its sleeps when the race stops it.
+                // An old one must not have younger siblings: their code may have taken its end
+                // ahead of its sleeps when the race stops it.
                 1 | 2 if is_race => {
                     let youngest = children.spawned.checked_sub(1);
                     match youngest.filter(|_| !are_new && may_be_old) {
