@@ -484,7 +484,7 @@ mod tests {
                 connect: times[2],
                 tls: times[3],
                 recorded: recorded.then(Recorded::default),
-                response_id: response_id.map(Into::into),
+                response_id,
                 trace_id,
                 ..plain(kinds.into_iter().map(chunk).collect())
             }
