@@ -601,16 +601,51 @@ fn a_failed_tool_is_a_result() {
     assert!(tool_runs(&run).iter().all(|run| run["success"] == false));
 }
 
+/// The first steps of the first four agents are made before the run, so the mistake is in a later
+/// session.
 #[test]
 fn an_unknown_tool_ends_the_session_of_its_agent() {
     let folder = tempfile::tempdir().expect("a folder");
-    let body = r#"session:tool(if session.index == 1 then "sandbxo" else "sandbox")
+    let body = r#"session:tool(if session.index == 5 then "sandbxo" else "sandbox")
   session:request { user = "Done." }"#;
     let text = agent_scenario(body, "{ sandbox = {} }");
-    let (output, run) = ends_with(folder.path(), "agent.lua", &text, &[], 4);
+    let sessions = ["--runtime.max_sessions", "7"];
+    let (output, run) = ends_with(folder.path(), "agent.lua", &text, &sessions, 4);
     let message = stderr(&output);
-    let expected = "session 1: node 2 runs the tool `sandbxo`, which does not exist; did you mean `sandbox`?";
+    let expected = "session 5: node 2 runs the tool `sandbxo`, which does not exist; did you mean `sandbox`?";
     assert_eq!(message.matches(expected).count(), 1, "{message}");
-    assert_eq!(lines(&run, "metrics/request_level_metrics.jsonl").len(), 5);
-    assert_eq!(tool_runs(&run).len(), 2);
+    assert_eq!(lines(&run, "metrics/request_level_metrics.jsonl").len(), 13);
+    assert_eq!(tool_runs(&run).len(), 6);
+}
+
+/// In the second step: nothing is sent.
+#[test]
+fn mistakes_in_the_first_steps_of_agents_are_found_before_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cases = [
+        (
+            r#"session:tool("sandbxo")"#,
+            "session 0: node 2 runs the tool `sandbxo`, which does not exist; did you mean `sandbox`?",
+        ),
+        (
+            r#"session:request { user = "x", client = "jugde" }"#,
+            "session 0: node 2: the client `jugde` does not exist; declare it in `clients` of the scenario",
+        ),
+        (
+            r#"session:request { user = "x", prompt_log_probabilities = true }"#,
+            "session 0: node 2: ",
+        ),
+    ];
+    for (second, expected) in cases {
+        let text = agent_scenario(second, "{ sandbox = {} }");
+        let file = write_scenario(folder.path(), "agent.lua", &text);
+        let output_dir = folder.path().join("out");
+        for command in ["check", "run", "simulate"] {
+            let output = veeksha([command, &file, "--output_dir", path(&output_dir)]);
+            assert_code(&output, 4);
+            let message = stderr(&output);
+            assert_eq!(message.matches(expected).count(), 1, "{command}: {message}");
+        }
+        assert!(!output_dir.exists(), "{second}");
+    }
 }

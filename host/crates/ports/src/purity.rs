@@ -13,16 +13,26 @@ const SAMPLE: u32 = 4;
 /// Answers that each agent of the sample receives.
 const ANSWERS: usize = 3;
 
+/// Checks what a step of an agent adds to its session.
+pub type StepCheck<'a> = dyn Fn(SessionId, &Session) -> Result<(), PluginFailure> + 'a;
+
+/// The function that failures of the host's checks of a session or a step name.
+pub const STEP_CHECK: &str = "check";
+
 /// Makes the first sessions of a workload with two instances, in different order and in batches of
 /// different size, and compares them. Agents receive a few answers, those of one instance in turn,
 /// those of the other one after another. Detects a static counter, the order of a hash map, and the
 /// random generator of a language; each would make the sessions depend on the number of threads.
 ///
+/// `check_step` is called with each step of the agents of the sample: what later steps send is not
+/// known before the run.
+///
 /// # Errors
-/// The first session that differs; or the failure of a workload that cannot be opened, cannot make
-/// its first session, or exceeds a limit in the sample. Other failures are not reported here: they
-/// occur again where the session is needed.
-pub fn check_purity(factory: &dyn WorkloadFactory) -> Result<(), PluginFailure> {
+/// The first session that differs; the error of `check_step`, or an agent's failure that names
+/// [`STEP_CHECK`]; or the failure of a workload that cannot be opened, cannot make its first
+/// session, or exceeds a limit in the sample. Other failures are not reported here: they occur
+/// again where the session is needed.
+pub fn check_purity(factory: &dyn WorkloadFactory, check_step: &StepCheck<'_>) -> Result<(), PluginFailure> {
     let (first, second) = match (factory.open_silent(), factory.open_silent()) {
         (Ok(first), Ok(second)) => (first, second),
         _ => return first_session(factory),
@@ -32,7 +42,13 @@ pub fn check_purity(factory: &dyn WorkloadFactory) -> Result<(), PluginFailure> 
             differing_session(first, second).map(|differs| ("workload.sessions", differs))
         }
         (Workload::Reactive(first), Workload::Reactive(second)) => {
-            differing_agent(first, second).map(|differs| match differs {
+            let (in_turn, one_by_one) = match sampled_agents(first, second) {
+                Ok(agents) => agents,
+                Err(failure) if ends_sample(&failure) => return Err(failure),
+                Err(_) => return first_session(factory),
+            };
+            check_steps(&in_turn, check_step)?;
+            Ok(match differing_agent(&in_turn, &one_by_one) {
                 Some((session, 0)) => ("generator.start", Some(session)),
                 Some((session, _)) => ("agent.answered", Some(session)),
                 None => ("generator.start", None),
@@ -69,6 +85,11 @@ fn exceeds_a_limit(failure: &PluginFailure) -> bool {
     )
 }
 
+/// Returns true if no other call is needed to report the failure of an agent.
+fn ends_sample(failure: &PluginFailure) -> bool {
+    failure.function == STEP_CHECK || exceeds_a_limit(failure)
+}
+
 /// Makes the first session with an instance whose log lines are written, and returns its failure.
 fn first_session(factory: &dyn WorkloadFactory) -> Result<(), PluginFailure> {
     match factory.open()? {
@@ -101,11 +122,12 @@ fn differing_session(
     Ok(differs.map(|(index, _)| index))
 }
 
-/// Returns the first agent with a step that differs, and the index of the step.
-fn differing_agent(
+/// Passes answers to the first agents of two instances: to those of one in turn, to those of the
+/// other one after another.
+fn sampled_agents(
     mut first: Box<dyn AgentSource>,
     mut second: Box<dyn AgentSource>,
-) -> Result<Option<(u64, usize)>, PluginFailure> {
+) -> Result<(Vec<SampledAgent>, Vec<SampledAgent>), PluginFailure> {
     let length = first.length()?.unwrap_or(u64::MAX).min(u64::from(SAMPLE));
     let agents = || (0..length).map(SampledAgent::new).collect::<Vec<_>>();
     let (mut in_turn, mut one_by_one) = (agents(), agents());
@@ -117,11 +139,24 @@ fn differing_agent(
     for agent in one_by_one.iter_mut().rev() {
         (0..=ANSWERS).try_for_each(|_| agent.advance(second.as_mut()))?;
     }
-    Ok(in_turn.iter().zip(&one_by_one).find_map(|(one, other)| {
+    Ok((in_turn, one_by_one))
+}
+
+/// Checks the steps of the sample, session by session.
+fn check_steps(agents: &[SampledAgent], check_step: &StepCheck<'_>) -> Result<(), PluginFailure> {
+    let mut steps = agents
+        .iter()
+        .flat_map(|agent| agent.steps.iter().map(|step| (agent.session, &step.added)));
+    steps.try_for_each(|(session, added)| check_step(session, added))
+}
+
+/// Returns the first agent with a step that differs, and the index of the step.
+fn differing_agent(in_turn: &[SampledAgent], one_by_one: &[SampledAgent]) -> Option<(u64, usize)> {
+    in_turn.iter().zip(one_by_one).find_map(|(one, other)| {
         let mut pairs = one.steps.iter().zip(&other.steps);
         let step = pairs.position(|(one, other)| one != other)?;
         Some((one.session.0, step))
-    }))
+    })
 }
 
 /// An agent of the sample, and its steps so far.
@@ -177,7 +212,7 @@ impl SampledAgent {
             Some(Err(failure)) => {
                 self.is_over = true;
                 let is_first = self.steps.is_empty() && self.session == SessionId(0);
-                if is_first || exceeds_a_limit(&failure) {
+                if is_first || ends_sample(&failure) {
                     return Err(failure);
                 }
             }
@@ -258,10 +293,11 @@ mod tests {
     }
 
     fn check(label: fn(u64) -> String) -> Result<(), PluginFailure> {
-        check_purity(&Labelled {
+        let labelled = Labelled {
             info: info("labelled"),
             label,
-        })
+        };
+        check_purity(&labelled, &|_, _| Ok(()))
     }
 
     #[test]
@@ -314,12 +350,13 @@ mod tests {
 
     fn check_failing(from: u64, kind: PluginFailureKind) -> (Result<(), PluginFailureKind>, u32) {
         let calls = std::sync::Arc::new(AtomicU32::new(0));
-        let checked = check_purity(&Failing {
+        let failing = Failing {
             info: info("failing"),
             from,
             kind,
             calls: calls.clone(),
-        });
+        };
+        let checked = check_purity(&failing, &|_, _| Ok(()));
         (
             checked.map_err(|failure| failure.kind),
             calls.load(Ordering::Relaxed),
@@ -362,11 +399,13 @@ mod tests {
         );
     }
 
-    /// An agent of three requests. Each is labelled with the answers that its instance received:
+    /// An agent of requests without end. Each is labelled with the answers that its instance received:
     /// of the agent's own session, or of all sessions.
     struct Agents {
         is_pure: bool,
         answered: Vec<u64>,
+        /// The function that the failure of every second step names, if it fails.
+        fails_in: Option<&'static str>,
     }
 
     impl Agents {
@@ -400,6 +439,16 @@ mod tests {
             _: &Response,
             _: veeksha_model::Nanos,
         ) -> Result<AgentStep, PluginFailure> {
+            if let Some(function) = self.fails_in
+                && node == NodeId(1)
+            {
+                return Err(PluginFailure::new(
+                    "agents",
+                    function,
+                    PluginFailureKind::Result,
+                    "no",
+                ));
+            }
             self.answered.push(session.0);
             let answers = self.answered.iter();
             let label = answers.filter(|of| !self.is_pure || **of == session.0).count();
@@ -420,6 +469,7 @@ mod tests {
     struct AgentFactory {
         info: WorkloadInfo,
         is_pure: bool,
+        fails_in: Option<&'static str>,
     }
 
     impl WorkloadFactory for AgentFactory {
@@ -431,6 +481,7 @@ mod tests {
             Ok(Workload::Reactive(Box::new(Agents {
                 is_pure: self.is_pure,
                 answered: Vec::new(),
+                fails_in: self.fails_in,
             })))
         }
     }
@@ -439,10 +490,12 @@ mod tests {
     #[test]
     fn reports_agents_whose_later_steps_depend_on_other_sessions() {
         let check = |is_pure| {
-            check_purity(&AgentFactory {
+            let agents = AgentFactory {
                 info: info("agents"),
                 is_pure,
-            })
+                fails_in: None,
+            };
+            check_purity(&agents, &|_, _| Ok(()))
         };
         assert_eq!(check(true), Ok(()));
         let failure = check(false).unwrap_err();
@@ -451,5 +504,47 @@ mod tests {
             failure.message.starts_with("session 0 came out differently"),
             "{failure}"
         );
+    }
+
+    /// Each agent has the step of its start and those after three answers.
+    #[test]
+    fn checks_the_steps_of_the_sample() {
+        let agents = AgentFactory {
+            info: info("agents"),
+            is_pure: true,
+            fails_in: None,
+        };
+        let seen = std::cell::RefCell::new(Vec::new());
+        let check = |refused: Option<u32>| {
+            check_purity(&agents, &|session: SessionId, added: &Session| {
+                let node = added.requests[0].node.0;
+                seen.borrow_mut().push((session.0, node));
+                if refused == Some(node) {
+                    let kind = PluginFailureKind::Result;
+                    return Err(PluginFailure::new("agents", "check", kind, "no such client"));
+                }
+                Ok(())
+            })
+        };
+        assert_eq!(check(None), Ok(()));
+        let expected = (0..4).flat_map(|session| (0..4).map(move |node| (session, node)));
+        assert_eq!(seen.take(), expected.collect::<Vec<_>>());
+        assert_eq!(check(Some(2)).unwrap_err().message, "no such client");
+        assert_eq!(seen.take(), [(0, 0), (0, 1), (0, 2)]);
+    }
+
+    /// Failures of the plugin itself in later steps occur again in the run.
+    #[test]
+    fn reports_steps_that_the_host_refuses() {
+        let check = |function| {
+            let agents = AgentFactory {
+                info: info("agents"),
+                is_pure: true,
+                fails_in: Some(function),
+            };
+            check_purity(&agents, &|_, _| Ok(()))
+        };
+        assert_eq!(check("agent.answered"), Ok(()));
+        assert_eq!(check(STEP_CHECK).unwrap_err().message, "no");
     }
 }

@@ -7,7 +7,9 @@ use veeksha_decisions::{DecisionsFile, ReplayFactory};
 use veeksha_metrics::Objectives;
 use veeksha_model::{MetricDefinition, Session, SessionId};
 use veeksha_pipeline::Plan;
-use veeksha_ports::{Guarantees, PluginFailure, PluginFailureKind, WorkloadFactory, WorkloadInfo};
+use veeksha_ports::{
+    Guarantees, PluginFailure, PluginFailureKind, STEP_CHECK, WorkloadFactory, WorkloadInfo,
+};
 use veeksha_prompt::{Materializer, Tokenizer};
 use veeksha_scenario::{Generator, LuaKind};
 
@@ -71,15 +73,18 @@ impl Wired {
     pub fn check(&self, id: SessionId, session: &Session) -> Result<(), PluginFailure> {
         let clients = self.plan.clients.check(session);
         let requests = session.requests.iter();
-        let mut refused = requests.filter_map(|request| self.materializer.check_form(request).err());
-        let refused = refused.next().map_or(Ok(()), |error| Err(error.to_string()));
+        let refused = requests.map(|request| {
+            let form = self.materializer.check_form(request);
+            form.map_err(|error| format!("node {}: {error}", request.node))
+        });
+        let refused = refused.collect::<Result<(), String>>();
         clients
             .and(refused)
             .and_then(|()| self.plan.tools.check(session))
             .map_err(|why| {
                 let plugin = &*self.factory.info().name;
                 let message = format!("session {id}: {why}");
-                PluginFailure::new(plugin, "check", PluginFailureKind::Result, message)
+                PluginFailure::new(plugin, STEP_CHECK, PluginFailureKind::Result, message)
             })
     }
 
@@ -130,7 +135,6 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
         None => workload(loaded, &tokenizer, &mut notes)?,
     };
     let guarantees = guarantees(loaded, factory.as_ref())?;
-    veeksha_ports::check_purity(factory.as_ref())?;
     let factory = client_changes::checked(factory, clients);
     let redaction = Arc::new(loaded.redaction());
     let factory = Arc::new(RedactedFactory::new(factory, redaction.clone()));
@@ -148,7 +152,7 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
     {
         plan.warmup = trace.warmup()?;
     }
-    Ok(Wired {
+    let wired = Wired {
         tracked: tracked(&loaded.scenario.session_generator, &guarantees),
         caches: ClientCache::of_scenario(&loaded.scenario),
         factory,
@@ -161,7 +165,9 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
         notes,
         recorded_run: recorded_decisions::to_compare_with(loaded)?,
         redaction,
-    })
+    };
+    veeksha_ports::check_purity(wired.factory.as_ref(), &|id, added| wired.check(id, added))?;
+    Ok(wired)
 }
 
 /// Returns the properties that all sessions share: declared by a Lua scenario, or by the component.

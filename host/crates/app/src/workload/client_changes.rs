@@ -6,8 +6,8 @@ use std::sync::Arc;
 use veeksha_endpoint::ConversationContent;
 use veeksha_model::{FailureReason, Nanos, NodeId, Request, Response, Session, SessionId, ToolRunRecord};
 use veeksha_ports::{
-    AgentSource, AgentStep, Guarantees, PluginFailure, PluginFailureKind, SessionSource, Workload,
-    WorkloadFactory, WorkloadInfo,
+    AgentSource, AgentStep, Guarantees, PluginFailure, PluginFailureKind, STEP_CHECK, SessionSource,
+    Workload, WorkloadFactory, WorkloadInfo,
 };
 
 use crate::endpoint::ClientEndpoint;
@@ -92,7 +92,7 @@ impl ClientCheck {
         while let Some(request) = ready.pop() {
             self.add_one(known, request).map_err(|why| {
                 let message = format!("session {session}: node {}: {why}", request.node);
-                PluginFailure::new(&self.plugin, "check", PluginFailureKind::Result, message)
+                PluginFailure::new(&self.plugin, STEP_CHECK, PluginFailureKind::Result, message)
             })?;
             ready.extend(waiting.remove(&request.node).into_iter().flatten());
         }

@@ -13,7 +13,7 @@ fn failure_of(name: &str, behaviour: &str) -> Option<String> {
     let factory = load(EngineLimits::default(), name)
         .workload(config, grants())
         .unwrap();
-    let failure = check_purity(factory.as_ref()).err()?;
+    let failure = check_purity(factory.as_ref(), &|_, _| Ok(())).err()?;
     assert_eq!(failure.kind, PluginFailureKind::Result);
     assert_eq!(failure.function, "workload.sessions");
     Some(failure.message)
@@ -63,7 +63,7 @@ fn writes_no_log_lines() {
     let factory = load(EngineLimits::default(), "planned")
         .workload("{}".into(), given)
         .unwrap();
-    assert_eq!(check_purity(factory.as_ref()), Ok(()));
+    assert_eq!(check_purity(factory.as_ref(), &|_, _| Ok(())), Ok(()));
     assert!(log.lines().is_empty(), "{:?}", log.lines());
 }
 
