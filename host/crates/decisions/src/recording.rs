@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use veeksha_model::{FailureReason, Nanos, NodeId, Response, SessionId, ToolRunRecord};
+use veeksha_model::{FailureReason, Nanos, NodeId, Response, SessionId};
 use veeksha_ports::{
-    AgentSource, AgentStep, Guarantees, PluginFailure, Workload, WorkloadFactory, WorkloadInfo,
+    AgentSource, AgentStep, Guarantees, PluginFailure, ToolRunEnd, Workload, WorkloadFactory, WorkloadInfo,
 };
 
 use crate::writer::DecisionSender;
@@ -108,9 +108,9 @@ impl AgentSource for RecordedAgents {
         Ok(self.record(session, Some(reason.request.node), &[], step))
     }
 
-    fn tool_ended(&mut self, session: SessionId, run: &ToolRunRecord) -> Result<AgentStep, PluginFailure> {
-        let step = self.agents.tool_ended(session, run)?;
-        Ok(self.record(session, Some(run.id.node), &[], step))
+    fn tool_ended(&mut self, session: SessionId, end: ToolRunEnd<'_>) -> Result<AgentStep, PluginFailure> {
+        let step = self.agents.tool_ended(session, end)?;
+        Ok(self.record(session, Some(end.node()), &[], step))
     }
 
     fn finish(&mut self, session: SessionId) {

@@ -3,12 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use veeksha_model::{
-    FailureReason, Nanos, NodeId, ReplayedSession, Request, Response, SessionId, ToolRunRecord,
-};
+use veeksha_model::{FailureReason, Nanos, NodeId, ReplayedSession, Request, Response, SessionId};
 use veeksha_ports::{
-    AgentSource, AgentStep, PluginFailure, PluginFailureKind, ToolRunKeys, Workload, WorkloadFactory,
-    WorkloadInfo,
+    AgentSource, AgentStep, PluginFailure, PluginFailureKind, ToolRunEnd, ToolRunKeys, Workload,
+    WorkloadFactory, WorkloadInfo,
 };
 
 use crate::error::DecisionsError;
@@ -275,8 +273,8 @@ impl AgentSource for ReplayedAgents {
         self.ended(session, reason.request.node, None)
     }
 
-    fn tool_ended(&mut self, session: SessionId, run: &ToolRunRecord) -> Result<AgentStep, PluginFailure> {
-        self.ended(session, run.id.node, None)
+    fn tool_ended(&mut self, session: SessionId, end: ToolRunEnd<'_>) -> Result<AgentStep, PluginFailure> {
+        self.ended(session, end.node(), None)
     }
 
     fn finish(&mut self, session: SessionId) {

@@ -4,10 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use mlua::{Function, IntoLuaMulti, Lua, MultiValue, Table};
-use veeksha_model::{
-    FailureReason, KnownNodes, Nanos, NodeId, Response, SessionId, ToolRunRecord, check_session,
-};
-use veeksha_ports::{AgentSource, AgentStep, PluginFailure, ToolRunKeys, resolve_tool_results};
+use veeksha_model::{FailureReason, KnownNodes, Nanos, NodeId, Response, SessionId, check_session};
+use veeksha_ports::{AgentSource, AgentStep, PluginFailure, ToolRunEnd, ToolRunKeys, resolve_tool_results};
 
 use crate::agent_turn::{AgentTurn, Ended};
 use crate::fault::LuaFault;
@@ -264,14 +262,14 @@ impl AgentSource for Agents {
         self.receive(session, reason.request.node, |lua| response::failed(lua, reason))
     }
 
-    fn tool_ended(&mut self, session: SessionId, run: &ToolRunRecord) -> Result<AgentStep, PluginFailure> {
-        let node = run.id.node;
+    fn tool_ended(&mut self, session: SessionId, end: ToolRunEnd<'_>) -> Result<AgentStep, PluginFailure> {
+        let node = end.node();
         if let Some(live) = self.live.get_mut(&session) {
             let kind = live.known.get_mut(&node);
             kind.into_iter()
-                .for_each(|kind| kind.end_tool_run(run.result_tokens));
+                .for_each(|kind| kind.end_tool_run(end.result_tokens()));
         }
-        self.receive(session, node, |lua| response::tool_result(lua, run))
+        self.receive(session, node, |lua| response::tool_result(lua, end))
     }
 
     fn finish(&mut self, session: SessionId) {

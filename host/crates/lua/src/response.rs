@@ -2,7 +2,8 @@
 //! failure, or the end of a tool run.
 
 use mlua::{Lua, Table, Value};
-use veeksha_model::{FailureReason, NodeId, Response, ToolRunRecord, Usage, seconds};
+use veeksha_model::{FailureReason, NodeId, Response, Usage, seconds};
+use veeksha_ports::ToolRunEnd;
 
 /// Returns the table of an answer. It contains no times: an agent must depend on the model's
 /// output, not on its speed.
@@ -74,12 +75,19 @@ pub(crate) fn failed(lua: &Lua, reason: &FailureReason) -> mlua::Result<Table> {
 }
 
 /// Returns the table of the end of a tool run.
-pub(crate) fn tool_result(lua: &Lua, run: &ToolRunRecord) -> mlua::Result<Table> {
-    let table = lua.create_table_with_capacity(0, 5)?;
-    table.raw_set("ok", !run.failed)?;
-    table.raw_set("node", run.id.node.0)?;
-    table.raw_set("tokens", run.result_tokens)?;
-    table.raw_set("waiting_time", run.waiting_time() as f64 / 1e9)?;
-    table.raw_set("service_time", run.service_time() as f64 / 1e9)?;
+pub(crate) fn tool_result(lua: &Lua, end: ToolRunEnd<'_>) -> mlua::Result<Table> {
+    let (ok, waiting_time, service_time) = match end {
+        ToolRunEnd::Served(run) => (!run.failed, run.waiting_time(), run.service_time()),
+        ToolRunEnd::Cancelled { waiting_time, .. } => (false, waiting_time, 0),
+    };
+    let table = lua.create_table_with_capacity(0, 6)?;
+    table.raw_set("ok", ok)?;
+    if let ToolRunEnd::Cancelled { .. } = end {
+        table.raw_set("cancelled", true)?;
+    }
+    table.raw_set("node", end.node().0)?;
+    table.raw_set("tokens", end.result_tokens())?;
+    table.raw_set("waiting_time", waiting_time as f64 / 1e9)?;
+    table.raw_set("service_time", service_time as f64 / 1e9)?;
     Ok(table)
 }

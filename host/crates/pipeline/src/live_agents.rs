@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use veeksha_model::{Nanos, NodeId, SessionId};
-use veeksha_ports::{AgentSource, AgentStep, PluginFailure, SessionSource, Workload};
+use veeksha_ports::{AgentSource, AgentStep, PluginFailure, SessionSource, ToolRunEnd, Workload};
 use veeksha_scheduler::NodeOutcome;
 
 /// An open instance of a workload.
@@ -71,7 +71,15 @@ impl LiveAgents {
         let step = match outcome {
             NodeOutcome::Answered(response) => self.agents.answered(session, node, response, at),
             NodeOutcome::Failed(reason) => self.agents.failed(session, reason),
-            NodeOutcome::ToolRan(run) => self.agents.tool_ended(session, run),
+            NodeOutcome::ToolRan(run) => self.agents.tool_ended(session, ToolRunEnd::Served(run)),
+            NodeOutcome::ToolCancelled(run) => {
+                let end = ToolRunEnd::Cancelled {
+                    node,
+                    waiting_time: run.ready_at.map_or(0, |ready_at| at.saturating_sub(ready_at)),
+                    at,
+                };
+                self.agents.tool_ended(session, end)
+            }
         };
         Some(self.keep(session, step.and_then(prepare)))
     }
@@ -91,5 +99,80 @@ impl LiveAgents {
             self.failed.insert(session);
         }
         prepared
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+    use std::sync::Arc;
+
+    use veeksha_events::{DroppedToolRun, NeverSentReason, ToolDropReason};
+    use veeksha_model::{FailureReason, RequestId, Response};
+
+    use super::*;
+
+    /// Keeps what its agent learns of cancelled tool runs.
+    struct Waits(Rc<RefCell<Vec<(NodeId, Nanos, Nanos)>>>);
+
+    impl AgentSource for Waits {
+        fn length(&mut self) -> Result<Option<u64>, PluginFailure> {
+            Ok(None)
+        }
+
+        fn start(&mut self, _: SessionId) -> Result<AgentStep, PluginFailure> {
+            Ok(AgentStep::default())
+        }
+
+        fn answered(
+            &mut self,
+            _: SessionId,
+            _: NodeId,
+            _: &Response,
+            _: Nanos,
+        ) -> Result<AgentStep, PluginFailure> {
+            Ok(AgentStep::default())
+        }
+
+        fn failed(&mut self, _: SessionId, _: &FailureReason) -> Result<AgentStep, PluginFailure> {
+            Ok(AgentStep::default())
+        }
+
+        fn tool_ended(&mut self, _: SessionId, end: ToolRunEnd<'_>) -> Result<AgentStep, PluginFailure> {
+            if let ToolRunEnd::Cancelled {
+                node,
+                waiting_time,
+                at,
+            } = end
+            {
+                self.0.borrow_mut().push((node, waiting_time, at));
+            }
+            Ok(AgentStep::default())
+        }
+
+        fn finish(&mut self, _: SessionId) {}
+    }
+
+    /// From the call to the cancellation; nothing if it was not called, or would have been later.
+    #[test]
+    fn cancelled_tool_runs_reach_their_agent_with_their_waiting_time() {
+        let seen = Rc::default();
+        let workload = Workload::Reactive(Box::new(Waits(Rc::clone(&seen))));
+        let OpenWorkload::Reactive(mut agents) = workload.into() else {
+            unreachable!();
+        };
+        let (session, node) = (SessionId(1), NodeId(4));
+        for ready_at in [Some(30), None, Some(95)] {
+            let outcome = NodeOutcome::ToolCancelled(Box::new(DroppedToolRun {
+                id: RequestId { session, node },
+                class: Arc::from("sandbox"),
+                ready_at,
+                reason: ToolDropReason::NotServed(NeverSentReason::CancelledByClient),
+                at: 90,
+            }));
+            agents.ended(session, node, &outcome, 90, Ok).unwrap().unwrap();
+        }
+        assert_eq!(*seen.borrow(), [(node, 60, 90), (node, 0, 90), (node, 0, 90)]);
     }
 }

@@ -34,4 +34,6 @@ pub use plugin_failure::{PluginFailure, PluginFailureKind, PluginFrame};
 pub use purity::{STEP_CHECK, StepCheck, check_purity};
 pub use tool_results::{ToolRunKeys, resolve_tool_results, tool_result_text};
 pub use transport::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Sinks, Timings, Transport};
-pub use workload::{AgentSource, AgentStep, SessionSource, Workload, WorkloadFactory, WorkloadInfo};
+pub use workload::{
+    AgentSource, AgentStep, SessionSource, ToolRunEnd, Workload, WorkloadFactory, WorkloadInfo,
+};

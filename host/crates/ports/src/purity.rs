@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veeksha_model::{Nanos, NodeId, NodeKind, RequestId, Response, Session, SessionId, ToolRunRecord};
 
 use crate::plugin_failure::{PluginFailure, PluginFailureKind};
-use crate::workload::{AgentSource, AgentStep, SessionSource, Workload, WorkloadFactory};
+use crate::workload::{AgentSource, AgentStep, SessionSource, ToolRunEnd, Workload, WorkloadFactory};
 
 /// Sessions that are made twice.
 const SAMPLE: u32 = 4;
@@ -192,7 +192,8 @@ impl SampledAgent {
             let completed_at = self.steps.len() as u64 * 1_000_000_000;
             self.open.pop_front().map(|(node, kind)| {
                 if kind.is_open_tool_run() {
-                    return source.tool_ended(self.session, &tool_run(self.session, node, completed_at));
+                    let run = tool_run(self.session, node, completed_at);
+                    return source.tool_ended(self.session, ToolRunEnd::Served(&run));
                 }
                 let response = Response {
                     text: "an answer".into(),

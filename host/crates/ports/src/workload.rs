@@ -85,6 +85,40 @@ pub struct AgentStep {
     pub done: bool,
 }
 
+/// The end of a tool run.
+#[derive(Clone, Copy, Debug)]
+pub enum ToolRunEnd<'a> {
+    /// A server worked on it.
+    Served(&'a ToolRunRecord),
+    /// It was cancelled before a server took it.
+    Cancelled {
+        /// Its node.
+        node: NodeId,
+        /// The time for which it waited for a server.
+        waiting_time: Nanos,
+        /// The instant of the cancellation.
+        at: Nanos,
+    },
+}
+
+impl ToolRunEnd<'_> {
+    /// Returns the node of the run.
+    pub fn node(&self) -> NodeId {
+        match self {
+            ToolRunEnd::Served(run) => run.id.node,
+            ToolRunEnd::Cancelled { node, .. } => *node,
+        }
+    }
+
+    /// Returns the tokens of its result: none of a run that was cancelled.
+    pub fn result_tokens(&self) -> u32 {
+        match self {
+            ToolRunEnd::Served(run) => run.result_tokens,
+            ToolRunEnd::Cancelled { .. } => 0,
+        }
+    }
+}
+
 /// A reactive generator: many live sessions, each answered step by step. Steps have passed
 /// [`veeksha_model::check_session`] against the nodes of the session's earlier steps.
 pub trait AgentSource {
@@ -94,7 +128,7 @@ pub trait AgentSource {
     /// Begins session `session`.
     fn start(&mut self, session: SessionId) -> Result<AgentStep, PluginFailure>;
 
-    /// A request of the session was answered.
+    /// A request of the session was answered, or was cancelled ([`Response::cancelled`]).
     fn answered(
         &mut self,
         session: SessionId,
@@ -107,8 +141,8 @@ pub trait AgentSource {
     fn failed(&mut self, session: SessionId, reason: &FailureReason) -> Result<AgentStep, PluginFailure>;
 
     /// A tool run of the session ended. An agent that starts none is never called.
-    fn tool_ended(&mut self, session: SessionId, run: &ToolRunRecord) -> Result<AgentStep, PluginFailure> {
-        let _ = (session, run);
+    fn tool_ended(&mut self, session: SessionId, end: ToolRunEnd<'_>) -> Result<AgentStep, PluginFailure> {
+        let _ = (session, end);
         Ok(AgentStep::default())
     }
 

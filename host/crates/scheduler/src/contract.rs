@@ -170,6 +170,8 @@ pub enum NodeOutcome {
     Failed(Arc<FailureReason>),
     /// The tool run ended.
     ToolRan(Box<ToolRunRecord>),
+    /// The tool run was cancelled before a server took it.
+    ToolCancelled(Box<DroppedToolRun>),
 }
 
 /// A decision of the scheduler.

@@ -4,8 +4,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use veeksha_model::{FailureReason, KnownNodes, Nanos, NodeId, Response, Session, SessionId, ToolRunRecord};
-use veeksha_ports::{AgentSource, AgentStep, Guarantees, PluginFailure, ToolRunKeys, resolve_tool_results};
+use veeksha_model::{FailureReason, KnownNodes, Nanos, NodeId, Response, Session, SessionId};
+use veeksha_ports::{
+    AgentSource, AgentStep, Guarantees, PluginFailure, ToolRunEnd, ToolRunKeys, resolve_tool_results,
+};
 use wasmtime::component::ResourceAny;
 
 use crate::agent_history::{AgentHistory, AgentInput};
@@ -128,8 +130,7 @@ impl WasmAgents {
             Ok(Ok(step)) => agent
                 .take(step)
                 .map_err(|why| bound.unusable(function, Some(input), why)),
-            // An error is an ordinary answer: the agent stays alive.
-            Ok(Err(error)) => return Err(convert::refusal(&bound.loaded.name, function, Some(input), error)),
+            Ok(Err(error)) => Err(convert::refusal(&bound.loaded.name, function, Some(input), error)),
             Err(failure) => Err(failure),
         };
         if let Err(failure) = &step {
@@ -197,11 +198,10 @@ impl WasmAgents {
             started.map_err(|error| lost(&format!("started again, it refused: {}", error.message)))?;
         let mut again: HashSet<NodeId> = nodes(&first.step).collect();
         for (call, received) in (1..).zip(events) {
-            // An error was an ordinary answer in the original call, and is one here.
             let call = (handle, session.0, call);
-            if let Ok(step) = store.send(bound, call, received, || Some(input()))? {
-                again.extend(nodes(&step));
-            }
+            let step = store.send(bound, call, received, || Some(input()))?;
+            let step = step.map_err(|error| lost(&format!("started again, it failed: {}", error.message)))?;
+            again.extend(nodes(&step));
         }
         if again.len() != agent.known.len() || !again.iter().all(|node| agent.known.contains_key(node)) {
             return Err(lost(
@@ -330,18 +330,11 @@ impl AgentSource for WasmAgents {
         response: &Response,
         completed_at: Nanos,
     ) -> Result<AgentStep, PluginFailure> {
-        let agent = self.live.get(&session);
-        let is_tool_run =
-            agent.is_some_and(|agent| agent.known.get(&node).is_some_and(|kind| kind.is_open_tool_run()));
-        let input = if is_tool_run {
-            AgentInput::ToolEnded(convert::cancelled_tool_run(node, completed_at))
+        let answer = convert::response(node, response, completed_at);
+        let input = if response.cancelled {
+            AgentInput::Cancelled(answer)
         } else {
-            let answer = convert::response(node, response, completed_at);
-            if response.cancelled {
-                AgentInput::Cancelled(answer)
-            } else {
-                AgentInput::Answered(answer)
-            }
+            AgentInput::Answered(answer)
         };
         self.step(session, input)
     }
@@ -350,13 +343,13 @@ impl AgentSource for WasmAgents {
         self.step(session, AgentInput::Failed(convert::failure(reason)))
     }
 
-    fn tool_ended(&mut self, session: SessionId, run: &ToolRunRecord) -> Result<AgentStep, PluginFailure> {
+    fn tool_ended(&mut self, session: SessionId, end: ToolRunEnd<'_>) -> Result<AgentStep, PluginFailure> {
         if let Some(agent) = self.live.get_mut(&session) {
-            let kind = agent.known.get_mut(&run.id.node);
+            let kind = agent.known.get_mut(&end.node());
             kind.into_iter()
-                .for_each(|kind| kind.end_tool_run(run.result_tokens));
+                .for_each(|kind| kind.end_tool_run(end.result_tokens()));
         }
-        self.step(session, AgentInput::ToolEnded(convert::tool_result(run)))
+        self.step(session, AgentInput::ToolEnded(convert::tool_result(end)))
     }
 
     fn finish(&mut self, session: SessionId) {

@@ -3,9 +3,9 @@
 use veeksha_model::{
     AnswerForm, Cancellation, Edge, FailureReason, HistoryMode, MediaKind, Message, NodeId, OutputSpec,
     ReasoningContent, Recorded, RecordedAnswer, Replay, Request, Response, Role, Seed, Segment, Session,
-    TIMER, TokenProbabilities, ToolCall, ToolChoice, ToolDefinitions, ToolRun, ToolRunRecord, Trigger,
+    TIMER, TokenProbabilities, ToolCall, ToolChoice, ToolDefinitions, ToolRun, Trigger,
 };
-use veeksha_ports::{Guarantees, PluginFailure, PluginFailureKind};
+use veeksha_ports::{Guarantees, PluginFailure, PluginFailureKind, ToolRunEnd};
 
 use crate::bindings::types as wit;
 use crate::text::{cut, one_line};
@@ -246,30 +246,25 @@ fn token_probabilities(tokens: &TokenProbabilities) -> wit::TokenProbabilities {
     }
 }
 
-pub(crate) fn tool_result(run: &ToolRunRecord) -> wit::ToolResult {
+pub(crate) fn tool_result(end: ToolRunEnd<'_>) -> wit::ToolResult {
+    let (outcome, waiting_time, service_time, completed_at) = match end {
+        ToolRunEnd::Served(run) => {
+            let outcome = if run.failed {
+                wit::ToolOutcome::Failed
+            } else {
+                wit::ToolOutcome::Succeeded
+            };
+            (outcome, run.waiting_time(), run.service_time(), run.completed_at)
+        }
+        ToolRunEnd::Cancelled { waiting_time, at, .. } => (wit::ToolOutcome::Cancelled, waiting_time, 0, at),
+    };
     wit::ToolResult {
-        node: run.id.node.0,
-        outcome: if run.failed {
-            wit::ToolOutcome::Failed
-        } else {
-            wit::ToolOutcome::Succeeded
-        },
-        tokens: run.result_tokens,
-        waiting_time: run.waiting_time(),
-        service_time: run.service_time(),
-        completed_at: run.completed_at,
-    }
-}
-
-/// Returns the end of a tool run that was cancelled before a server took it.
-pub(crate) fn cancelled_tool_run(node: NodeId, at: u64) -> wit::ToolResult {
-    wit::ToolResult {
-        node: node.0,
-        outcome: wit::ToolOutcome::Cancelled,
-        tokens: 0,
-        waiting_time: 0,
-        service_time: 0,
-        completed_at: at,
+        node: end.node().0,
+        outcome,
+        tokens: end.result_tokens(),
+        waiting_time,
+        service_time,
+        completed_at,
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use veeksha_endpoint::ConversationContent;
-use veeksha_model::{FailureReason, Nanos, NodeId, Request, Response, Session, SessionId, ToolRunRecord};
+use veeksha_model::{FailureReason, Nanos, NodeId, Request, Response, Session, SessionId};
 use veeksha_ports::{
     AgentSource, AgentStep, Guarantees, PluginFailure, PluginFailureKind, STEP_CHECK, SessionSource,
-    Workload, WorkloadFactory, WorkloadInfo,
+    ToolRunEnd, Workload, WorkloadFactory, WorkloadInfo,
 };
 
 use crate::endpoint::ClientEndpoint;
@@ -176,8 +176,8 @@ impl AgentSource for CheckedAgents {
         self.step(session, step)
     }
 
-    fn tool_ended(&mut self, session: SessionId, run: &ToolRunRecord) -> Result<AgentStep, PluginFailure> {
-        let step = self.inner.tool_ended(session, run)?;
+    fn tool_ended(&mut self, session: SessionId, end: ToolRunEnd<'_>) -> Result<AgentStep, PluginFailure> {
+        let step = self.inner.tool_ended(session, end)?;
         self.step(session, step)
     }
 

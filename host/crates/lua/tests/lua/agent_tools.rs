@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veeksha_model::{Edge, RequestId, Segment, TIMER, ToolRun, ToolRunRecord, Trigger};
-use veeksha_ports::{AgentSource, AgentStep, PluginFailure, tool_result_text};
+use veeksha_ports::{AgentSource, AgentStep, PluginFailure, ToolRunEnd, tool_result_text};
 
 use crate::common::{S, agent, answer, node, parents};
 
@@ -27,7 +27,7 @@ fn ran(agents: &mut dyn AgentSource, run: u32, failed: bool) -> Result<AgentStep
         measured: true,
         labels: Arc::from([]),
     };
-    agents.tool_ended(S, &record)
+    agents.tool_ended(S, ToolRunEnd::Served(&record))
 }
 
 fn go(agents: &mut dyn AgentSource, number: u32) -> AgentStep {

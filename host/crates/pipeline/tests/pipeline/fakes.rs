@@ -7,12 +7,11 @@ use veeksha_clock::RunClock;
 use veeksha_model::{
     Chunk, ChunkKind, ErrorClass, FailureReason, HistoryMode, Message, NodeId, OutputSpec, Recorded,
     RecordedAnswer, Replay, Request, RequestId, Response, Role, Segment, Session, SessionId, TIMER, ToolRun,
-    ToolRunRecord,
 };
 use veeksha_pipeline::{PipelineError, Plan, ReplaySchedule};
 use veeksha_ports::{
     AgentSource, AgentStep, ConnectionUse, Job, PluginFailure, PluginFailureKind, RequestOutcome,
-    SessionSource, Sinks, Timings, Transport, Workload, WorkloadFactory, WorkloadInfo,
+    SessionSource, Sinks, Timings, ToolRunEnd, Transport, Workload, WorkloadFactory, WorkloadInfo,
 };
 use veeksha_scheduler::{ConcurrencyLimits, GracePeriod, Interval, SchedulerConfig, Shard, TrafficRule};
 
@@ -362,8 +361,8 @@ impl AgentSource for Endless {
         Ok(AgentStep::default())
     }
 
-    fn tool_ended(&mut self, _: SessionId, run: &ToolRunRecord) -> Result<AgentStep, PluginFailure> {
-        let node = run.id.node.0;
+    fn tool_ended(&mut self, _: SessionId, end: ToolRunEnd<'_>) -> Result<AgentStep, PluginFailure> {
+        let node = end.node().0;
         Ok(timer(node + 1, Some(node)))
     }
 

@@ -28,36 +28,44 @@ impl<P> Scheduler<P> {
             CancelledNode::Unsent { queued, at } => {
                 let reason = NeverSentReason::CancelledByClient;
                 actions.push(Action::NeverSent { request, reason, at });
-                self.ask_about_unsent(request, at, actions);
+                let part = Response {
+                    cancelled: true,
+                    ..Response::default()
+                };
+                let outcome = NodeOutcome::Answered(Arc::new(part));
+                self.ask_about_unsent(request, outcome, at, actions);
                 let sessions = &self.sessions;
                 self.ready
                     .withdraw(usize::from(queued), |id| is_queued(sessions, id));
             }
             CancelledNode::NotServed(CancelledToolRun { run, call }) => {
                 let at = run.at;
-                actions.push(Action::ToolDropped(Box::new(run)));
+                let run = Box::new(run);
+                actions.push(Action::ToolDropped(run.clone()));
                 if let Some((class, was_awaited)) = call {
                     self.tools.drop_call(class, request);
                     self.measured_in_flight -= usize::from(was_awaited);
                 }
-                self.ask_about_unsent(request, at, actions);
+                self.ask_about_unsent(request, NodeOutcome::ToolCancelled(run), at, actions);
             }
         }
     }
 
     /// Asks the agent about a node that was cancelled before it was sent or served.
-    fn ask_about_unsent(&mut self, request: RequestId, at: Nanos, actions: &mut Vec<Action<P>>) {
+    fn ask_about_unsent(
+        &mut self,
+        request: RequestId,
+        outcome: NodeOutcome,
+        at: Nanos,
+        actions: &mut Vec<Action<P>>,
+    ) {
         let RequestId { session: id, node } = request;
         if let Some(session) = self.sessions.get_mut(&id).filter(|session| session.agent_open()) {
             session.asked();
-            let part = Response {
-                cancelled: true,
-                ..Response::default()
-            };
             actions.push(Action::AskAgent {
                 session: id,
                 node,
-                outcome: NodeOutcome::Answered(Arc::new(part)),
+                outcome,
                 at,
             });
         }

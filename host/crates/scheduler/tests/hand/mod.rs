@@ -145,6 +145,7 @@ pub(crate) fn line(action: &Action<u32>) -> String {
                 NodeOutcome::Answered(_) => true,
                 NodeOutcome::Failed(_) => false,
                 NodeOutcome::ToolRan(run) => !run.failed,
+                NodeOutcome::ToolCancelled(_) => true,
             };
             format!("ask {session}/{node} {succeeded} at {at}")
         }

@@ -739,6 +739,7 @@ impl World {
                     NodeOutcome::Answered(answer) => (true, Some(answer.text.clone())),
                     NodeOutcome::Failed(_) => (false, None),
                     NodeOutcome::ToolRan(run) => (run.id.node == *node, None),
+                    NodeOutcome::ToolCancelled(run) => (run.id.node == *node, None),
                 };
                 let ended = &self.results[&(session.0, node.0)];
                 assert_eq!((ended.at, ended.ok), (*at, ok));

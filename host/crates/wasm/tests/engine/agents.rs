@@ -5,7 +5,7 @@ use std::sync::Arc;
 use veeksha_model::{
     ErrorClass, FailureReason, NodeId, RequestId, Response, Role, Segment, SessionId, ToolCall,
 };
-use veeksha_ports::{AgentSource, AgentStep, PluginFailure, PluginFailureKind};
+use veeksha_ports::{AgentSource, AgentStep, PluginFailure, PluginFailureKind, ToolRunEnd};
 use veeksha_wasm::{EngineLimits, Grants, Kinds};
 
 use crate::support::{Kept, grants, label, load, open, reactive, tight};
@@ -380,9 +380,9 @@ fn steps_that_cannot_run_are_refused() {
     );
 }
 
-/// An error is an ordinary answer: the agent continues, and a rebuild repeats the error's effect.
+/// Its session only, as a trap does; the others in its store go on.
 #[test]
-fn an_error_does_not_end_an_agent() {
+fn an_error_ends_its_session() {
     let mut source = hostile(tight(), "{}");
     source.start(SessionId(0)).unwrap();
     source.start(SessionId(1)).unwrap();
@@ -391,12 +391,11 @@ fn an_error_does_not_end_an_agent() {
         matches!(&failure.kind, PluginFailureKind::Refused { code, .. } if code == "asked-to"),
         "{failure}"
     );
-    let after = expected_sum(1_000_000, &["on"]);
-    assert_eq!(sum(&say(&mut *source, 0, 0, "on").unwrap()), after);
-    say(&mut *source, 1, 0, "trap").unwrap_err();
+    let after = say(&mut *source, 0, 0, "on").unwrap_err();
+    assert!(after.message.starts_with("session 0 has ended: "), "{after}");
     assert_eq!(
-        sum(&say(&mut *source, 0, 1, "x").unwrap()),
-        expected_sum(after, &["x"])
+        sum(&say(&mut *source, 1, 0, "on").unwrap()),
+        expected_sum(1, &["on"])
     );
 }
 
@@ -512,10 +511,11 @@ fn an_agent_learns_of_a_cancelled_timer() {
     let step = say(&mut *source, 1, 0, "timer").unwrap();
     let run = &step.added.tool_runs[0];
     assert_eq!((&*run.class, run.service_time), ("timer", Some(5)));
-    let nothing = Response {
-        cancelled: true,
-        ..Response::default()
+    let end = ToolRunEnd::Cancelled {
+        node: run.node,
+        waiting_time: 3,
+        at: 8,
     };
-    let step = source.answered(SessionId(1), run.node, &nothing, 1).unwrap();
+    let step = source.tool_ended(SessionId(1), end).unwrap();
     assert_eq!(sum(&step), 8_001);
 }
