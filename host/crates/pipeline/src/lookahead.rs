@@ -116,7 +116,7 @@ impl Lookahead {
         workers: &Workers,
         made: &Receiver<WorkerMessage>,
         control: &Control,
-    ) -> Result<(), (u64, PluginFailure)> {
+    ) -> Result<(), (u64, Box<PluginFailure>)> {
         let patience = RunClock::starting_now();
         loop {
             let ready = self.ready();
@@ -128,7 +128,7 @@ impl Lookahead {
             }
             match made.recv_timeout(Duration::from_millis(20)) {
                 Ok(WorkerMessage::SourceFailed { first, failure }) if first == 0 || self.pregenerate => {
-                    return Err((first, failure));
+                    return Err((first, Box::new(failure)));
                 }
                 Ok(message) => self.take_early(message),
                 Err(_) => {}
@@ -298,7 +298,7 @@ impl Lookahead {
             }
             match start {
                 SessionStart::Made { digest, .. } => self.planned.push((session, digest)),
-                SessionStart::Failed(failure) => self.failed.push((session, failure)),
+                SessionStart::Failed(failure) => self.failed.push((session, *failure)),
             }
         }
         if self.delivered >= self.end && !self.source_ended {

@@ -27,7 +27,7 @@ pub(crate) enum SessionStart {
         done: bool,
     },
     /// Its agent failed: the session takes its turn, and ends as soon as it starts.
-    Failed(PluginFailure),
+    Failed(Box<PluginFailure>),
 }
 
 /// The first step of an agent, prepared.
@@ -46,7 +46,7 @@ impl<P> MadeSession<P> {
                 let FirstStep { done, digest, .. } = step;
                 (step.nodes, step.cancel, SessionStart::Made { digest, done })
             }
-            Err(failure) => (Vec::new(), Vec::new(), SessionStart::Failed(failure)),
+            Err(failure) => (Vec::new(), Vec::new(), SessionStart::Failed(Box::new(failure))),
         };
         MadeSession {
             plan: SessionPlan {

@@ -71,7 +71,7 @@ pub fn run(
     if let Err((first, failure)) = lookahead.fill(&workers, &made, control) {
         let session = part.session(first);
         record_failed_start(plan, &lookahead, Some(session), &failure, events);
-        return Err(failure.into());
+        return Err((*failure).into());
     }
 
     let outcomes = OutcomeChannels::new();

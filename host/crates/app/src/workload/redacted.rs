@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use veeksha_decisions::Redact;
-use veeksha_model::{FailureReason, Label, Nanos, NodeId, Response, Session, SessionId, ToolRunRecord};
+use veeksha_model::{FailureReason, Label, Nanos, NodeId, Response, Session, SessionId};
 use veeksha_ports::{
-    AgentSource, AgentStep, Guarantees, PluginFailure, PluginFailureKind, SessionSource, Workload,
-    WorkloadFactory, WorkloadInfo,
+    AgentSource, AgentStep, Guarantees, PluginFailure, PluginFailureKind, SessionSource, ToolRunEnd,
+    Workload, WorkloadFactory, WorkloadInfo,
 };
 
 use crate::scenario::decision_redaction::DecisionRedaction;
@@ -110,8 +110,8 @@ impl AgentSource for RedactedAgents {
         self.step(step)
     }
 
-    fn tool_ended(&mut self, session: SessionId, run: &ToolRunRecord) -> Result<AgentStep, PluginFailure> {
-        let step = self.inner.tool_ended(session, run);
+    fn tool_ended(&mut self, session: SessionId, end: ToolRunEnd<'_>) -> Result<AgentStep, PluginFailure> {
+        let step = self.inner.tool_ended(session, end);
         self.step(step)
     }
 

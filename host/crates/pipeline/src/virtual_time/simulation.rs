@@ -228,7 +228,7 @@ impl Simulation<'_> {
             SessionStart::Made { digest, .. } => {
                 (self.record)(Event::SessionPlanned { session, digest }.into());
             }
-            SessionStart::Failed(failure) => self.session_failed(session, failure),
+            SessionStart::Failed(failure) => self.session_failed(session, *failure),
         }
     }
 
