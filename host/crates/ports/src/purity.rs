@@ -400,8 +400,8 @@ mod tests {
         );
     }
 
-    /// An agent of requests without end. Each is labelled with the answers that its instance received:
-    /// of the agent's own session, or of all sessions.
+    /// An agent of requests without end. Each is labelled with the answers that its instance
+    /// received: of the agent's own session, or of all sessions.
     struct Agents {
         is_pure: bool,
         answered: Vec<u64>,
