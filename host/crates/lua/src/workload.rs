@@ -18,8 +18,14 @@ pub(crate) struct LuaFactory {
 }
 
 impl LuaFactory {
-    fn build(&self) -> Result<Workload, LuaFault> {
+    fn build(&self, is_quiet: bool) -> Result<Workload, PluginFailure> {
+        let workload = self.workload(is_quiet);
+        workload.map_err(|fault| opening::failure(fault, &self.info.name, &self.path))
+    }
+
+    fn workload(&self, is_quiet: bool) -> Result<Workload, LuaFault> {
         let (vm, value) = self.opening.machine()?;
+        vm.host.quiet.set(is_quiet);
         let function = lookup(&value, &self.path)?;
         let plugin = self.info.name.clone();
         Ok(match self.kind {
@@ -41,7 +47,10 @@ impl WorkloadFactory for LuaFactory {
     }
 
     fn open(&self) -> Result<Workload, PluginFailure> {
-        self.build()
-            .map_err(|fault| opening::failure(fault, &self.info.name, &self.path))
+        self.build(false)
+    }
+
+    fn open_silent(&self) -> Result<Workload, PluginFailure> {
+        self.build(true)
     }
 }

@@ -861,3 +861,23 @@ fn segments_count_towards_the_limit() {
         );
     }
 }
+
+/// The host makes sessions of a silent instance twice, before a run.
+#[test]
+fn silent_instances_write_no_lines() {
+    let folder = sessions("log.info('made')\nreturn { requests = { { user = 'x' } } }");
+    let scenario = folder.load().unwrap();
+    let key = "session_generator.sessions";
+    let factory = scenario
+        .workload(key, LuaKind::Sessions, None, folder.grants(1))
+        .unwrap();
+    let make = |workload: Workload| {
+        let Workload::Planned(mut source) = workload else {
+            panic!("a planned workload was expected");
+        };
+        source.sessions(0, 3).unwrap();
+        folder.log.lock().unwrap().len()
+    };
+    assert_eq!(make(factory.open_silent().unwrap()), 0);
+    assert_eq!(make(factory.open().unwrap()), 3);
+}
