@@ -1,4 +1,4 @@
-//! Released `.wit` files never change: `wit/frozen.txt` lists them with their digests.
+//! Released `.wit` files and components never change: `wit/frozen.txt` lists them with digests.
 
 use std::path::Path;
 
@@ -7,11 +7,14 @@ use anyhow::{Context, Result, bail};
 use crate::digests::{self, Digests};
 
 const LIST: &str = "frozen.txt";
+/// The components that were built for released versions, in a folder for each, relative to the
+/// repository.
+const COMPONENTS: &str = "tests/guests/released";
 /// Worlds are sets of names, for the host's bindings and for trials; nothing is matched against
 /// them, and they grow with every new interface.
 const NOT_FROZEN: &str = "worlds.wit";
 const REMARKS: [&str; 2] = [
-    "Released files of the contract (BLAKE3 of their lines without comments). They never change; a change is a new interface or a new version (README.md).",
+    "Released files of the contract (BLAKE3 of their lines without comments), and components that were built for them. They never change; a change is a new interface or a new version (README.md).",
     "`cargo xtask wit --freeze` adds new files, `cargo xtask wit --check` compares.",
 ];
 
@@ -48,7 +51,8 @@ fn refuse(differences: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The `.wit` files in the folders of versions, as `0.1.0/types.wit`.
+/// The `.wit` files in the folders of versions, as `0.1.0/types.wit`, and the components of these
+/// versions.
 fn released(wit: &Path) -> Result<Digests> {
     let mut found = Digests::new();
     for version in entries(wit)? {
@@ -63,6 +67,22 @@ fn released(wit: &Path) -> Result<Digests> {
                 let name = file.strip_prefix(wit)?.to_string_lossy().replace('\\', "/");
                 found.insert(name, digests::digest(without_comments(&text).as_bytes()));
             }
+        }
+    }
+    let components = wit.join("..").join(COMPONENTS);
+    for version in components
+        .is_dir()
+        .then(|| entries(&components))
+        .transpose()?
+        .unwrap_or_default()
+    {
+        for file in entries(&version)? {
+            let name = file
+                .strip_prefix(&components)?
+                .to_string_lossy()
+                .replace('\\', "/");
+            let bytes = std::fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+            found.insert(format!("{COMPONENTS}/{name}"), digests::digest(&bytes));
         }
     }
     Ok(found)
@@ -101,7 +121,8 @@ mod tests {
     #[test]
     fn a_frozen_file_cannot_change_and_a_new_one_can_join() {
         let folder = tempfile::tempdir().unwrap();
-        let wit = folder.path();
+        let wit = &folder.path().join("wit");
+        std::fs::create_dir(wit).unwrap();
         let write = |name: &str, text: &str| std::fs::write(wit.join(name), text).unwrap();
         std::fs::create_dir(wit.join("0.1.0")).unwrap();
         write("README.md", "not a release");
@@ -131,6 +152,20 @@ mod tests {
                 .contains("0.1.0/types.wit is listed as")
         );
         assert!(freeze(wit).is_err(), "freezing again does not launder a change");
+        write("0.1.0/types.wit", "one");
+        check(wit).unwrap();
+
+        let component = folder.path().join(COMPONENTS).join("0.1.0/agent.wasm");
+        std::fs::create_dir_all(component.parent().unwrap()).unwrap();
+        std::fs::write(&component, "built").unwrap();
+        freeze(wit).unwrap();
+        std::fs::write(&component, "built again").unwrap();
+        let rebuilt = check(wit).unwrap_err().to_string();
+        assert!(
+            rebuilt.contains("released/0.1.0/agent.wasm is listed as"),
+            "{rebuilt}"
+        );
+        std::fs::write(&component, "built").unwrap();
         std::fs::remove_file(wit.join("0.1.0/types.wit")).unwrap();
         assert!(check(wit).unwrap_err().to_string().contains("has no such file"));
     }
