@@ -513,3 +513,28 @@ fn tools_of_concurrent_subagents_do_not_depend_on_the_servers() {
     let divergence = json(&run, "metrics/decision_divergence.json");
     assert_eq!(divergence["identical"], 5, "{divergence}");
 }
+
+/// A recording of a run that was killed: its replay states what is missing.
+#[test]
+fn replay_of_a_cut_recording_is_noted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recorded = simulated(
+        folder.path(),
+        "agent.lua",
+        &with_generator(&format!(r#"{{ type = "lua", agent = {AGENT} }}"#)),
+        &[],
+    );
+    let file = scenario(folder.path(), "replay.lua", &replay_of(&recorded));
+    let checked = || stdout(&veeksha(["check", &file])) + &stderr(&veeksha(["check", &file]));
+    assert!(!checked().contains("is incomplete"), "{}", checked());
+    let path = recorded.join(DECISIONS);
+    let whole = std::fs::read_to_string(&path).expect("decisions");
+    let lines: Vec<&str> = whole.lines().collect();
+    let kept = lines[..lines.len() / 2].join("\n");
+    std::fs::write(&path, format!("{kept}\n{{\"session\":")).expect("a cut file");
+    let note = checked();
+    assert!(
+        note.contains("is incomplete: ") && note.contains("was cut"),
+        "{note}"
+    );
+}

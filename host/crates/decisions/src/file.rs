@@ -48,6 +48,8 @@ pub struct DecisionsFile {
     sessions: Vec<SessionSteps>,
     digest: String,
     redacted: RedactedSteps,
+    unfinished: u64,
+    is_cut: bool,
 }
 
 /// The parts of recorded decisions in which a secret was replaced by `***`.
@@ -79,6 +81,8 @@ struct IndexedSession {
     known: KnownNodes,
     answered: HashSet<Option<NodeId>>,
     replays: Option<ReplayedSession>,
+    /// True if the agent ended.
+    done: bool,
 }
 
 impl DecisionsFile {
@@ -96,13 +100,13 @@ impl DecisionsFile {
         let mut sessions: BTreeMap<SessionId, IndexedSession> = BTreeMap::new();
         let mut redacted = RedactedSteps::default();
         let mut origins = HashSet::new();
-        loop {
+        let is_cut = loop {
             line.clear();
             number += 1;
             let bytes = (&mut reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? as u64;
             if line.pop() != Some(b'\n') {
                 if bytes < MAX_LINE_BYTES {
-                    break;
+                    break bytes > 0;
                 }
                 return Err(DecisionsError::Damaged {
                     line: number,
@@ -132,7 +136,8 @@ impl DecisionsFile {
                 }
             }
             offset += bytes;
-        }
+        };
+        let unfinished = sessions.values().filter(|session| !session.done).count();
         let origin = origin.ok_or(DecisionsError::Empty)?;
         let sessions = sessions.into_iter();
         let sessions = sessions.map(|(id, session)| SessionSteps {
@@ -148,6 +153,8 @@ impl DecisionsFile {
             origin,
             digest: digest.finalize().to_hex().to_string(),
             redacted,
+            unfinished: unfinished as u64,
+            is_cut,
             file,
         })
     }
@@ -165,6 +172,18 @@ impl DecisionsFile {
     /// Returns the parts in which a secret was replaced by `***`.
     pub fn redacted(&self) -> RedactedSteps {
         self.redacted
+    }
+
+    /// Returns the number of sessions without the end of their agent: it failed, or the run or the
+    /// recording ended before.
+    pub fn unfinished_sessions(&self) -> u64 {
+        self.unfinished
+    }
+
+    /// Returns true if the last line was cut: the run was killed, its disk was full, or it is still
+    /// being written.
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// Returns the ids of the recorded sessions, in ascending order.
@@ -260,6 +279,7 @@ impl IndexedSession {
         }
         self.known.extend(added.kinds());
         self.replays = self.replays.or(added.replays);
+        self.done |= step.step.done;
         self.steps.push(place);
         Ok(())
     }

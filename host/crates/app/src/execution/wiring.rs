@@ -226,6 +226,7 @@ fn workload(
         Generator::Replay { run, .. } => {
             let file = recorded_decisions::open(&loaded.folder().join(run), "session_generator.run")?;
             notes.extend(recorded_decisions::redaction_note(&file, run)?);
+            notes.extend(recorded_decisions::incomplete_note(&file, run));
             Ok(Arc::new(ReplayFactory::new(file)))
         }
         Generator::Lua { kind, length, .. } => {

@@ -154,3 +154,22 @@ pub(crate) fn redaction_note(file: &DecisionsFile, run: &Path) -> Result<Option<
         )
     }))
 }
+
+/// Returns a note on recorded sessions that have no end; a replay of them ends with what was
+/// recorded.
+pub(crate) fn incomplete_note(file: &DecisionsFile, run: &Path) -> Option<String> {
+    let (unfinished, all) = (file.unfinished_sessions(), file.session_count());
+    if unfinished == 0 && !file.is_cut() {
+        return None;
+    }
+    let why = if file.is_cut() {
+        format!("its {FILE} was cut, so that further sessions may be missing")
+    } else {
+        "their agents failed, or the run or the recording ended before".to_owned()
+    };
+    Some(format!(
+        "session_generator.run: the recording of {} is incomplete: {unfinished} of {} have no end in it; {why}",
+        run.display(),
+        veeksha_stats::counted(all, "session")
+    ))
+}
