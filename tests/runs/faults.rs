@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::results::{json, latest, lines};
 use crate::server::Sim;
+use crate::simulated::path;
 use crate::support::{assert_code, scenario, stderr, stdout, veeksha};
 
 const SMALL: &str = r#"
@@ -586,4 +587,44 @@ fn run_with_too_few_open_files_for_the_simulator_is_refused() {
         printed.contains("the limit is 100, and this run needs at least 168"),
         "{printed}"
     );
+}
+
+/// A server that lists its models and goes away: agents fail because their requests do, and the
+/// exit code is that of the cause.
+#[test]
+fn target_that_is_lost_explains_the_failures_of_agents() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let server = std::thread::spawn(move || {
+        let (mut connection, _) = listener.accept().expect("a connection");
+        let mut head = [0; 4096];
+        let _ = connection.read(&mut head).expect("a request");
+        let models = r#"{"object":"list","data":[{"id":"m","object":"model"}]}"#;
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{models}",
+            models.len()
+        );
+        connection.write_all(answer.as_bytes()).expect("an answer");
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = format!(
+        r#"
+return {{
+  session_generator = {{ type = "lua", agent = function(session)
+    local answer = session:request {{ user = "x", output = 2 }}
+    if not answer.ok then error("no answer") end
+  end }},
+  traffic_scheduler = {{ type = "concurrent", target_concurrent_sessions = 8, rampup_seconds = 0 }},
+  client = {{ api_base = "http://{address}/v1" }},
+  runtime = {{ max_sessions = 5000 }},
+}}
+"#
+    );
+    let file = scenario(folder.path(), "lost.lua", &text);
+    let output_dir = folder.path().join("out");
+    let output = veeksha(["run", &file, "--output_dir", path(&output_dir)]);
+    server.join().expect("the server");
+    assert_code(&output, 5);
+    let error = stderr(&output);
+    assert!(error.contains("no answer"), "{error}");
 }

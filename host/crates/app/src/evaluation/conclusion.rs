@@ -107,10 +107,11 @@ pub(crate) fn conclude(folder: Option<&RunFolder>, run: FinishedRun, hint: &str)
     });
     let code = if interrupted {
         veeksha_exit::INTERRUPTED
+    } else if target_lost {
+        // Agents usually fail because of it.
+        veeksha_exit::TARGET
     } else if !failures.is_empty() {
         veeksha_exit::PLUGIN
-    } else if target_lost {
-        veeksha_exit::TARGET
     } else {
         exit_code(&results.evaluation, &certificate)
     };
