@@ -269,21 +269,9 @@ impl<P> Scheduler<P> {
         self.settle(id, now, actions);
     }
 
+    /// Ends the session of an agent. One that failed at its start was delivered without nodes: it
+    /// takes its turn, and ends when it has started.
     fn agent_failed(&mut self, now: Nanos, id: SessionId, actions: &mut Vec<Action<P>>) {
-        if !self.sessions.contains_key(&id) {
-            // The agent failed before its first step: the session still takes its turn, and ends
-            // when it has started.
-            self.deliver(
-                now,
-                SessionPlan {
-                    arrives_at: None,
-                    id,
-                    nodes: Vec::new(),
-                    kind: SessionKind::Reactive,
-                    cancel: Vec::new(),
-                },
-            );
-        }
         if let Some(session) = self.sessions.get_mut(&id).filter(|session| session.agent_open()) {
             session.agent_failed();
             if session.has_started() {

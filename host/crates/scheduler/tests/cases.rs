@@ -272,15 +272,14 @@ fn failed_agent_loses_unsent_requests() {
         on(&mut s, 9, answered(0, 0, 9)),
         ["finish 0 errored at 9 of 2", "forget 0"]
     );
-    // One that fails before it delivered anything still takes its turn.
+    // One that fails at its start still takes its turn.
+    let failed = SchedulerInput::AgentFailed {
+        session: SessionId(1),
+    };
+    assert!(on(&mut s, 10, agent(1, vec![])).is_empty());
+    assert!(on(&mut s, 10, failed).is_empty());
     assert_eq!(
-        on(
-            &mut s,
-            S,
-            SchedulerInput::AgentFailed {
-                session: SessionId(1)
-            }
-        ),
+        on(&mut s, S, SchedulerInput::Tick),
         [
             "start 1 at 1000000000 of 0",
             "finish 1 errored at 1000000000 of 0",
