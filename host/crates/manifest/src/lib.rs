@@ -1,0 +1,42 @@
+//! The manifest of a plugin, `plugin.toml`: types, checks, and the section of a component that
+//! carries it. Pure.
+//!
+//! ```
+//! use veeksha_manifest::{PluginKind, PluginManifest};
+//!
+//! let manifest = PluginManifest::parse(
+//!     r#"
+//!     [plugin]
+//!     name = "coder"
+//!     version = "0.1.0"
+//!     summary = "an agent that writes code"
+//!     kinds = ["agent-generator"]
+//!     [build]
+//!     language = "rust"
+//!     "#,
+//! )?;
+//! assert_eq!(manifest.kinds, [PluginKind::AgentGenerator]);
+//!
+//! let mistake = PluginManifest::parse("[plugin]\nname = \"coder\"\nversoin = \"0.1.0\"\n").unwrap_err();
+//! assert_eq!(mistake.to_string(), "line 3: unknown key plugin.versoin: did you mean version?");
+//! # Ok::<(), veeksha_manifest::ManifestError>(())
+//! ```
+//!
+//! [`section`] puts the text of a manifest into a component and reads it again.
+#![forbid(unsafe_code)]
+
+mod capability;
+mod error;
+mod kind;
+mod language;
+mod plugin_manifest;
+mod run_rules;
+pub mod section;
+mod toml_reader;
+
+pub use capability::CapabilityRequest;
+pub use error::ManifestError;
+pub use kind::PluginKind;
+pub use language::Language;
+pub use plugin_manifest::{FILE_NAME, PluginManifest, is_plugin_name};
+pub use run_rules::{InstancePolicy, OnTrap};
