@@ -494,11 +494,11 @@ function Results:windows(metric, filter, seconds) end
 ---@field arrivals fun(rng: veeksha.Rng): fun(count: integer): (number|string)[] Opens the process: returns a function that is called again and again with a number of sessions, and returns a list of their arrivals in seconds since the start of the run. A shorter list is the end.
 ---@field type "lua"
 
----A component in a file.
+---A WebAssembly component.
 ---@class veeksha.ArrivalPlugin.wasm
 ---@field config? table<string, any> Its configuration, checked against the component's schema.
----@field files? table<string, string> Files that it may read, as a map from the name in the component to the path.
----@field path string The component's file, relative to the scenario's folder.
+---@field files? table<string, string> Files that it may read, and media that its messages may name: a map from the name to the path.
+---@field plugin string The component's file, relative to the scenario's folder.
 ---@field type "wasm"
 
 ---Recorded arrivals: each session starts at its recorded arrival, and none of its requests is sent
@@ -627,11 +627,11 @@ function Results:windows(metric, filter, seconds) end
 ---@field run string The run's folder, relative to the scenario's folder.
 ---@field type "replay"
 
----A component in a file.
+---A WebAssembly component.
 ---@class veeksha.SessionGenerator.wasm
 ---@field config? table<string, any> Its configuration, checked against the component's schema.
 ---@field files? table<string, string> Files that it may read, and media that its messages may name: a map from the name to the path.
----@field path string The component's file, relative to the scenario's folder.
+---@field plugin string The component's file, relative to the scenario's folder.
 ---@field recorded_run? string|nil The folder of a run of the same agents, relative to the scenario's folder. The run reports where the agents decide differently. Null compares with no run.
 ---@field type "wasm"
 
@@ -687,11 +687,11 @@ function Results:windows(metric, filter, seconds) end
 ---@field column string The column.
 ---@field unit "seconds"|"milliseconds"|"microseconds"|"nanoseconds"|"date_time" The unit of its values.
 
----A component in a file.
+---A WebAssembly component.
 ---@class veeksha.TraceFlavor.wasm
 ---@field config? table<string, any> Its configuration, checked against the component's schema.
 ---@field files? table<string, string> Files that it may read, and media that its messages may name: a map from the name to the path.
----@field path string The component's file, relative to the scenario's folder.
+---@field plugin string The component's file, relative to the scenario's folder.
 ---@field type "wasm"
 
 ---The trace flavor `wildchat`.
@@ -1010,11 +1010,11 @@ function Results:windows(metric, filter, seconds) end
 ---@field summary? string A one-line definition. Default: `""`.
 ---@field unit? string The unit of its values: `s` for seconds, `1` for a number or a ratio. Default: `"1"`.
 
----A component in a file.
+---A WebAssembly component.
 ---@class veeksha.Evaluator.wasm
 ---@field config? table<string, any> Its configuration, checked against the component's schema.
 ---@field files? table<string, string> Files that it may read, and media that its messages may name: a map from the name to the path.
----@field path string The component's file, relative to the scenario's folder.
+---@field plugin string The component's file, relative to the scenario's folder.
 ---@field type "wasm"
 
 ---The built-in evaluator of latency and throughput.
@@ -1083,7 +1083,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field api_base? string|nil The server's address up to the version (`http://localhost:8000/v1`), or `sim://PROFILE` for the built-in simulator. Null takes the environment variable `OPENAI_API_BASE`.
 ---@field api_key? string|nil The key sent as bearer token. Null takes the environment variable `OPENAI_API_KEY`; if that is unset too, no key is sent.
 ---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one.
----@field codec? veeksha.ComponentFile|nil For `type: wasm`: the component that implements the API.
+---@field codec? veeksha.ComponentUse|nil For `type: wasm`: the component that implements the API.
 ---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete.
 ---@field headers? table<string, string> Additional headers of every request. A value may contain `{{run.id}}`, `{{session.id}}`, `{{request.id}}`, `{{session.label.NAME}}` and `{{request.label.NAME}}`; a request without the label is sent without the header.
@@ -1118,7 +1118,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field apply_chat_template? boolean True to apply the model's chat template to count the tokens that it adds to a prompt; with the completions API, the templated prompt is also sent in place of the plain texts. Default: `false`.
 ---@field balance? "round_robin"|"least_in_flight" Assignment of sessions to several servers. All requests of a session go to the same one. Default: `"round_robin"`.
 ---@field chat_template? string|nil The file of the chat template. Null: the one next to the tokenizer (`tokenizer_config.json`, `chat_template.jinja`).
----@field codec veeksha.ComponentFile|nil For `type: wasm`: the component that implements the API.
+---@field codec veeksha.ComponentUse|nil For `type: wasm`: the component that implements the API.
 ---@field connect_timeout? number|nil Maximum time in seconds to open a connection, including the TLS handshake. Null: limited only by the request timeout. The default allows for four lost SYN packets, which Linux sends again after 1, 3, 7 and 15 seconds. Default: `30.0`.
 ---@field connections? "pooled"|"per_session"|"never" Reuse of a connection after its request is complete. Default: `"pooled"`.
 ---@field headers? table<string, string> Additional headers of every request. A value may contain `{{run.id}}`, `{{session.id}}`, `{{request.id}}`, `{{session.label.NAME}}` and `{{request.label.NAME}}`; a request without the label is sent without the header.
@@ -1142,11 +1142,12 @@ function Results:windows(metric, filter, seconds) end
 ---@field type "wasm"
 ---@field use_min_tokens_prompt_fallback? boolean True to ask for the answer's length in the prompt, for servers that support neither `ignore_eos` nor a minimum. Default: `false`.
 
----A component in a file.
----@class veeksha.ComponentFile
+---A component with its configuration and the files that it may read. The keys are the same wherever
+---a scenario uses a component.
+---@class veeksha.ComponentUse
 ---@field config? table<string, any> Its configuration, checked against the component's schema.
----@field files? table<string, string> Files that it may read, as a map from the name in the component to the path.
----@field path string The component's file, relative to the scenario's folder.
+---@field files? table<string, string> Files that it may read, and media that its messages may name: a map from the name to the path.
+---@field plugin string The component's file, relative to the scenario's folder.
 
 ---An API described by the scenario: the request body, and the location of each value in an answer's
 ---events.

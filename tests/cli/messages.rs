@@ -165,12 +165,12 @@ fn rejects_devices_at_once() {
     );
     let said = printed(
         "s.yml",
-        "session_generator: { type: wasm, path: /dev/zero }\n",
+        "session_generator: { type: wasm, plugin: /dev/zero }\n",
         &[],
         2,
     );
     assert!(
-        said.contains("session_generator.path") && said.contains("not a regular file"),
+        said.contains("session_generator.plugin") && said.contains("not a regular file"),
         "{said}"
     );
 }

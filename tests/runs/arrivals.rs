@@ -37,7 +37,7 @@ const FIXED: &str = r#"type = "rate", interval_generator = { type = "fixed", int
 fn component(config: &str) -> String {
     let file = root().join("tests/guests/dist/sdk-arrivals.wasm");
     format!(
-        r#"type = "arrival_process", process = {{ type = "wasm", path = "{}", config = {config} }}"#,
+        r#"type = "arrival_process", process = {{ type = "wasm", plugin = "{}", config = {config} }}"#,
         file.display()
     )
 }
@@ -185,7 +185,7 @@ fn hostile_processes_end_with_one_error() {
     let hostile = |behaviour: &str| {
         let file = root().join("tests/guests/dist/hostile-arrivals.wasm");
         let traffic = format!(
-            r#"type = "arrival_process", process = {{ type = "wasm", path = "{}", config = {{ behaviour = "{behaviour}" }} }}"#,
+            r#"type = "arrival_process", process = {{ type = "wasm", plugin = "{}", config = {{ behaviour = "{behaviour}" }} }}"#,
             file.display()
         );
         scenario(&traffic, "plugin_limits = { call_deadline_seconds = 0.5 }")

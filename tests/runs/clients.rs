@@ -293,9 +293,9 @@ fn mistakes_name_the_client() {
         "clients.judge: there is no profile `nothing`",
     );
     check(
-        "judge = { type = 'wasm', codec = { path = 'nothing.wasm' } }",
+        "judge = { type = 'wasm', codec = { plugin = 'nothing.wasm' } }",
         2,
-        "clients.judge.codec.path",
+        "clients.judge.codec.plugin",
     );
     check(
         "judge = { tokenizer = 'gpt2' }",

@@ -109,7 +109,7 @@ fn replay_has_the_schedule_of_the_component() {
     let component = root().join("tests/guests/dist/sdk-agent.wasm");
     for config in ["steps = 3", "steps = 2, team = true", "steps = 2, tools = true"] {
         same_schedule(&format!(
-            r#"{{ type = "wasm", path = "{}", config = {{ {config} }} }}"#,
+            r#"{{ type = "wasm", plugin = "{}", config = {{ {config} }} }}"#,
             path(&component)
         ));
     }

@@ -39,7 +39,7 @@ const ASKED: &str = r#"
       { name = "nothing to see", met = true, threshold = -0.5 },
     }
   end },
-{ type = "wasm", path = "ROOT/tests/guests/dist/sdk-measure.wasm", config = { limit = 1000 } },
+{ type = "wasm", plugin = "ROOT/tests/guests/dist/sdk-measure.wasm", config = { limit = 1000 } },
 "#;
 
 /// Returns [`ASKED`] with the paths of its components.

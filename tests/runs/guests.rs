@@ -19,7 +19,7 @@ fn run(component: &str, config: &str, more: &[&str]) -> (Output, tempfile::TempD
         Path::new(component).to_owned()
     };
     let text = format!(
-        "session_generator: {{ type: wasm, path: {path:?}, config: {config} }}\n\
+        "session_generator: {{ type: wasm, plugin: {path:?}, config: {config} }}\n\
          client: {{ api_base: 'sim://fast' }}\n\
          traffic_scheduler: {{ type: concurrent, target_concurrent_sessions: 2, rampup_seconds: 0 }}\n\
          runtime: {{ max_sessions: 6, benchmark_timeout: 30, plugin_limits: {{ call_deadline_seconds: 0.5, memory_mib: 64 }} }}\n"
@@ -215,7 +215,7 @@ fn component(command: &str, file: &str, config: &str) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     let path = root().join("tests/guests/dist").join(file);
     let text = format!(
-        "session_generator: {{ type: wasm, path: {path:?}, config: {config} }}\n\
+        "session_generator: {{ type: wasm, plugin: {path:?}, config: {config} }}\n\
          client: {{ api_base: 'sim://fast' }}\n\
          runtime: {{ max_sessions: 3, benchmark_timeout: 30 }}\n"
     );

@@ -260,7 +260,7 @@ fn component_checks_slos_by_tier() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = crate::support::root().join("plugins/tiered_slo/tiered_slo.wasm");
     let asked = format!(
-        r#"{{ type = "wasm", path = "{}", config = {{ objectives = {{ {{ metric = "ttfc", at_most = {{ gold = 10, free = 0.001 }} }} }} }} }}"#,
+        r#"{{ type = "wasm", plugin = "{}", config = {{ objectives = {{ {{ metric = "ttfc", at_most = {{ gold = 10, free = 0.001 }} }} }} }} }}"#,
         path(&component)
     );
     let (output, run) = ends_with(folder.path(), "s.lua", &labelled(30, &asked, ""), &[], 3);
@@ -352,7 +352,7 @@ fn check_refuses_an_slo_check_of_an_unknown_metric() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = crate::support::root().join("plugins/tiered_slo/tiered_slo.wasm");
     let component = format!(
-        r#"{{ type = "wasm", path = {:?}, config = {{ objectives = {{ {{ metric = "tfc", at_most = {{ gold = 1 }} }} }} }} }}"#,
+        r#"{{ type = "wasm", plugin = {:?}, config = {{ objectives = {{ {{ metric = "tfc", at_most = {{ gold = 1 }} }} }} }} }}"#,
         path(&component)
     );
     let function = r#"{ type = "lua", name = "slip", check = function(results)

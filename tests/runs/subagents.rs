@@ -81,7 +81,7 @@ fn lua_and_rust_have_the_same_schedule() {
     let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
     let component = root().join("tests/guests/dist/sdk-agent.wasm");
     let in_rust = scenario(&format!(
-        "{{ type = \"wasm\", path = \"{}\", config = {{ steps = 2, team = true }} }}",
+        "{{ type = \"wasm\", plugin = \"{}\", config = {{ steps = 2, team = true }} }}",
         path(&component)
     ));
     let lua = requests(&simulated(folders[0].path(), "team.lua", &in_lua(&team(2)), &[]));
@@ -105,7 +105,7 @@ fn requests_of_agents_in_lua_and_rust_cancel_themselves() {
     let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
     let component = root().join("tests/guests/dist/sdk-agent.wasm");
     let in_rust = scenario(&format!(
-        "{{ type = \"wasm\", path = \"{}\", config = {{ steps = 1, impatient = true }} }}",
+        "{{ type = \"wasm\", plugin = \"{}\", config = {{ steps = 1, impatient = true }} }}",
         path(&component)
     ));
     // A run without an answer certifies nothing.

@@ -582,7 +582,7 @@ fn agents_in_rust_wait_for_their_tools() {
     let folder = tempfile::tempdir().expect("a folder");
     let component = root().join("tests/guests/dist/sdk-agent.wasm");
     let generator = format!(
-        "{{ type = \"wasm\", path = \"{}\", config = {{ steps = 1, tools = true }} }}",
+        "{{ type = \"wasm\", plugin = \"{}\", config = {{ steps = 1, tools = true }} }}",
         path(&component)
     );
     let text = one_by_one(&generator, CONSTANT);

@@ -153,7 +153,7 @@ fn arrival_processes_are_known_by_their_content() {
         let file = folder.path().join(name);
         std::fs::copy(root().join("tests/guests/dist/sdk-arrivals.wasm"), &file).expect("a copy");
         let file = file.display();
-        format!(r#"type = "wasm", path = "{file}", config = {{ rate = {rate} }}"#)
+        format!(r#"type = "wasm", plugin = "{file}", config = {{ rate = {rate} }}"#)
     };
     let lua = [("a", "0.02"), ("b", "0.02"), ("c", "0.01")].map(|(name, gap)| run_of(name, every(gap)));
     let components = [("d", "x.wasm", 60), ("e", "y.wasm", 60), ("f", "x.wasm", 30)]

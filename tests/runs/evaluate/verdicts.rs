@@ -13,7 +13,7 @@ fn judged() -> String {
   local count = results:stats("ttfc", {{}}).count
   return {{ {{ name = "too few", met = count >= 1000, observed = count, threshold = 1000, detail = "a thousand at least" }} }}
 end }},
-{{ type = "wasm", path = "{}", config = {{ objectives = {{ {{ metric = "ttfc", at_most = {{ gold = 10, free = 0.001 }} }} }} }} }},
+{{ type = "wasm", plugin = "{}", config = {{ objectives = {{ {{ metric = "ttfc", at_most = {{ gold = 10, free = 0.001 }} }} }} }} }},
 {{ type = "lua", name = "last", check = function() return {{ {{ name = "all is well", met = true, threshold = 0 }} }} end }},
 "#,
         path(&component)

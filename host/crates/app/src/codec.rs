@@ -11,7 +11,7 @@ use veeksha_scenario::NamedClient;
 
 use crate::failure::CommandFailure;
 use crate::scenario::source::Loaded;
-use crate::workload::components;
+use crate::workload::components::{self, LoadedComponent};
 
 /// An endpoint described by a component.
 pub(crate) struct OpenedCodec {
@@ -32,15 +32,17 @@ pub(crate) fn open(
     named: &NamedClient<'_>,
     tokenizer: &Tokenizer,
 ) -> Result<Option<OpenedCodec>, CommandFailure> {
-    let Some(file) = &named.client.codec else {
+    let Some(component) = &named.client.codec else {
         return Ok(None);
     };
-    let at = |key: &str| format!("{}.codec.{key}", named.path);
-    let (name, bytes) = components::file(loaded, &file.path, &at("path"))?;
-    let plugin = components::load(loaded, &name, &bytes)?;
-    let config = serde_json::to_string(&file.config).map_err(CommandFailure::internal)?;
-    components::check_config(&plugin, &config, &at("config"))?;
-    let endpoint = plugin.codec(config, components::grants(loaded, &file.files, tokenizer))?;
+    let at = format!("{}.codec", named.path);
+    let LoadedComponent {
+        name,
+        plugin,
+        config,
+        grants,
+    } = components::open(loaded, component, &at, tokenizer)?;
+    let endpoint = plugin.codec(config, grants)?;
     let (shape, codec) = (endpoint.shape, endpoint.codec);
     let refuse = |reason: String| {
         CommandFailure::new(

@@ -55,7 +55,7 @@ impl AnnotationWriter<'_> {
             .into_iter()
             .flatten()
         {
-            let is_refused = ["x-not-supported-yet", "x-refused"]
+            let is_refused = ["x-not-supported-yet", "x-refused", "x-renamed"]
                 .iter()
                 .any(|mark| of.get(mark).is_some());
             if is_refused || key.starts_with('$') {

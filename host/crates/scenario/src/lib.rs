@@ -41,7 +41,7 @@ pub use expand::Setting;
 pub use flags::{Split, dotted_flags};
 pub use include::ReadFile;
 pub use plan::{
-    ArrivalPlugin, ArrivalProcess, Balance, Cell, Certificate, Channel, Client, ClientKind, ComponentFile,
+    ArrivalPlugin, ArrivalProcess, Balance, Cell, Certificate, Channel, Client, ClientKind, ComponentUse,
     Concurrent, Connections, DecodeWindowConfig, Evaluator, FixedSchedule, Flavor, FluidityDeadlines,
     Generator, Grace, HttpVersion, IntervalGenerator, Limits, LuaArrival, LuaColumn, LuaGuarantees, LuaKeep,
     LuaKind, LuaLayout, LuaTree, MaxObserved, MinActiveRequests, NamedClient, OnBadRow, Performance,

@@ -8,7 +8,7 @@ use veeksha_endpoint::HeaderTemplate;
 use veeksha_model::{REDACTED, is_safe_header, redact_address};
 
 use crate::plan::named_clients::SHARED_KEYS;
-use crate::plan::{ArrivalPlugin, Client, Evaluator, Flavor, Generator, Scenario, Traffic};
+use crate::plan::{ArrivalPlugin, Client, ComponentUse, Evaluator, Flavor, Generator, Scenario, Traffic};
 use crate::secret_keys::without_secrets;
 use crate::tree::function_text;
 
@@ -149,17 +149,13 @@ fn generator(generator: &Generator) -> Json {
             value
         }
         Generator::Wasm {
-            path,
-            config,
-            files,
+            component,
             recorded_run,
-        } => json!({
-            "type": "wasm",
-            "path": path,
-            "config": config,
-            "files": files,
-            "recorded_run": recorded_run,
-        }),
+        } => {
+            let mut value = component_use(component);
+            value["recorded_run"] = json!(recorded_run);
+            value
+        }
         Generator::Replay { run, files } => json!({"type": "replay", "run": run, "files": files}),
         Generator::Trace(trace) => {
             let mut value = serde_json::to_value(&trace.keys).unwrap_or(Json::Null);
@@ -185,6 +181,12 @@ fn generator(generator: &Generator) -> Json {
     }
 }
 
+fn component_use(component: &ComponentUse) -> Json {
+    let mut value = serde_json::to_value(component).unwrap_or(Json::Null);
+    value["type"] = "wasm".into();
+    value
+}
+
 fn flavor(flavor: &Flavor) -> Json {
     match flavor {
         Flavor::Shipped { name, config } => {
@@ -192,9 +194,7 @@ fn flavor(flavor: &Flavor) -> Json {
             value["type"] = name.clone().into();
             value
         }
-        Flavor::Wasm { path, config, files } => {
-            json!({"type": "wasm", "path": path, "config": config, "files": files})
-        }
+        Flavor::Wasm(component) => component_use(component),
         Flavor::Lua {
             layout,
             has_warmup,
@@ -218,8 +218,10 @@ fn evaluator(evaluator: &Evaluator) -> Json {
             value["type"] = "performance".into();
             value
         }
-        Evaluator::Wasm { path, config, files } => {
-            json!({"type": "wasm", "path": path, "config": without_secrets(config), "files": files})
+        Evaluator::Wasm(component) => {
+            let mut value = component_use(component);
+            value["config"] = without_secrets(&value["config"]);
+            value
         }
         Evaluator::Lua {
             name,

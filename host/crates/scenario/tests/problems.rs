@@ -252,7 +252,7 @@ fn names_missing_keys() {
     for (yaml, line) in [
         (
             "session_generator: {type: wasm}",
-            "s.yml:1: session_generator: `path` is missing",
+            "s.yml:1: session_generator: `plugin` is missing",
         ),
         ("endpoint: {model: m}", "s.yml:1: endpoint: `api_base` is missing"),
         (
@@ -467,13 +467,42 @@ fn reports_all_problems_up_to_a_limit() {
 }
 
 #[test]
+fn former_name_of_a_key_leads_to_the_new_one() {
+    for (yaml, path) in [
+        (
+            "session_generator: {type: wasm, path: a.wasm}",
+            "session_generator",
+        ),
+        (
+            "evaluators: [{type: wasm, path: a.wasm, config: {}}]",
+            "evaluators[0]",
+        ),
+        ("client: {type: wasm, codec: {path: a.wasm}}", "client.codec"),
+        (
+            "traffic_scheduler: {type: arrival_process, process: {type: wasm, path: a.wasm}}",
+            "traffic_scheduler.process",
+        ),
+    ] {
+        assert_eq!(
+            bad(yaml),
+            format!("s.yml:1: {path}.path: this key is now named `plugin`")
+        );
+    }
+    // The former name is never suggested.
+    assert_eq!(
+        bad("session_generator: {type: wasm, plugin: a.wasm, paht: b}"),
+        "s.yml:1: session_generator.paht: unknown key; valid keys: `config`, `files`, `plugin`, `recorded_run`, `type`"
+    );
+}
+
+#[test]
 fn an_empty_list_is_not_a_table() {
     assert_eq!(
         bad("runtime: []"),
         "s.yml:1: runtime: expected a table of keys, got a list"
     );
     assert_eq!(
-        bad("session_generator: {type: wasm, path: a.wasm, config: []}"),
+        bad("session_generator: {type: wasm, plugin: a.wasm, config: []}"),
         "s.yml:1: session_generator.config: expected a table of keys, got a list"
     );
 }
@@ -583,7 +612,7 @@ fn functions_and_places_of_lua() {
 
     let deep = scenario(vec![
         ("type", node(Value::Text("wasm".into()), 3)),
-        ("path", node(Value::Text("a.wasm".into()), 3)),
+        ("plugin", node(Value::Text("a.wasm".into()), 3)),
         ("config", node(map(vec![("anything", function(8))]), 8)),
     ])
     .unwrap_err();

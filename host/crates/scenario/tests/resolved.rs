@@ -9,7 +9,7 @@ mod common;
 
 use common::{generators, good};
 use proptest::prelude::*;
-use veeksha_scenario::{Client, Document, Generator, Scenario};
+use veeksha_scenario::{Client, ComponentUse, Document, Generator, Scenario};
 
 fn again(scenario: &Scenario) -> Scenario {
     let yaml = scenario.to_yaml();
@@ -48,8 +48,8 @@ fn written_scenario_round_trips() {
         "client: {type: openai_completions, max_tokens_param: null, ignore_eos: null, model: '5', tokenizer: 'null'}",
         "client: {headers: {Accept: 'yes', User-Agent: '1.0'}, additional_sampling_params: {stop: [\"\\n\", '- x'], a: null, b: 1.5}}",
         "endpoint: {api_base: 'https://h:1/v1', model: m}",
-        "session_generator: {type: wasm, path: a/b.wasm, config: {x: [1, {y: 'no'}], z: ''}, files: {d: d.txt}}",
-        "session_generator: {type: wasm, path: b.wasm, recorded_run: out/latest}",
+        "session_generator: {type: wasm, plugin: a/b.wasm, config: {x: [1, {y: 'no'}], z: ''}, files: {d: d.txt}}",
+        "session_generator: {type: wasm, plugin: b.wasm, recorded_run: out/latest}",
         "session_generator: {type: replay, run: out/latest, files: {a: a.png}}",
         "session_generator: {session_graph: {type: branching}, channels: [{type: text, body_length_generator: {type: fixed_stair}}]}",
         "evaluators: [{slos: [{metric: e2e, value: 30, name: 'P99: all'}, {metric: tbc, value: 1e-9}]}]",
@@ -82,7 +82,7 @@ client:
     X-Request-Id: seen
   additional_sampling_params:
     {api_key: SECRET7, deep: {password: SECRET8}, max_tokens: 5, url: 'http://SECRET18@h', headers: {x-a: SECRET19}}
-session_generator: {type: wasm, path: a.wasm, config: {hf_token: SECRET9, user: seen}}
+session_generator: {type: wasm, plugin: a.wasm, config: {hf_token: SECRET9, user: seen}}
 ",
     );
     let yaml = scenario.to_yaml();
@@ -171,9 +171,11 @@ proptest! {
         scenario.client.model = Some(text.clone());
         scenario.client.min_tokens_prompt = format!("{text}{{tokens}}");
         scenario.session_generator = Generator::Wasm {
-            path: "a.wasm".into(),
-            config: serde_json::json!({key: [text, {"deep": "x"}]}),
-            files: Default::default(),
+            component: ComponentUse {
+                plugin: "a.wasm".to_owned(),
+                config: [(key, serde_json::json!([text, {"deep": "x"}]))].into_iter().collect(),
+                ..ComponentUse::default()
+            },
             recorded_run: Some("run".into()),
         };
         prop_assert_eq!(again(&scenario), scenario);

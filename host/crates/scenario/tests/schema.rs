@@ -62,6 +62,9 @@ fn keys_and_types(definition: &Json) -> Vec<String> {
     let mut names = Vec::new();
     for schema in &schemas {
         for (key, value) in schema["properties"].as_object().into_iter().flatten() {
+            if value.get("x-renamed").is_some() {
+                continue;
+            }
             names.push(key.clone());
             names.extend(value["const"].as_str().map(str::to_owned));
         }

@@ -127,7 +127,7 @@ fn accepts_api_description() {
     assert_eq!(template.request["n"], "{{max_tokens}}");
     assert_eq!(scenario.client.max_tokens_param, None);
     assert_eq!(again(&scenario), scenario);
-    let codec = good("client: {type: wasm, codec: {path: c.wasm, config: {a: 1, api_key: x}}}");
+    let codec = good("client: {type: wasm, codec: {plugin: c.wasm, config: {a: 1, api_key: x}}}");
     assert_eq!(codec.client.codec.as_ref().unwrap().config["a"], 1);
     assert!(
         codec.to_yaml().contains("api_key: \"***\""),

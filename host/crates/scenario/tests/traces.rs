@@ -211,7 +211,7 @@ fn resolved_scenario_round_trips() {
     };
     for yaml in [
         "session_generator: {type: trace, trace_file: t.jsonl, salt: 12, columns: {a: b}, media_folder: m, on_bad_row: skip}",
-        "session_generator: {type: trace, trace_file: t.jsonl, flavor: {type: wasm, path: f.wasm, files: {x: y}, config: {z: 1}}}\n\
+        "session_generator: {type: trace, trace_file: t.jsonl, flavor: {type: wasm, plugin: f.wasm, files: {x: y}, config: {z: 1}}}\n\
          traffic_scheduler: {type: fixed_schedule, end: 10}",
         "client: {apply_chat_template: true, prompt_length: wrapped, chat_template: t.jinja}",
     ] {

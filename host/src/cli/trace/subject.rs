@@ -150,7 +150,7 @@ impl Subject {
 fn name(flavor: &Flavor) -> String {
     match flavor {
         Flavor::Shipped { name, .. } => name.clone(),
-        Flavor::Wasm { path, .. } => path.display().to_string(),
+        Flavor::Wasm(component) => component.plugin.clone(),
         Flavor::Lua { .. } => "lua".to_owned(),
     }
 }
@@ -158,7 +158,7 @@ fn name(flavor: &Flavor) -> String {
 fn block_size(flavor: &Flavor) -> Option<u32> {
     match flavor {
         Flavor::Shipped { config, .. } => u32::try_from(config.get("block_size")?.as_u64()?).ok(),
-        Flavor::Wasm { .. } | Flavor::Lua { .. } => None,
+        Flavor::Wasm(_) | Flavor::Lua { .. } => None,
     }
 }
 

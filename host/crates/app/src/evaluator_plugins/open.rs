@@ -9,12 +9,11 @@ use veeksha_model::MetricDefinition;
 use veeksha_ports::{MetricFactory, RequestCheckFactory, SloCheck, WorkloadInfo};
 use veeksha_prompt::Tokenizer;
 use veeksha_scenario::Evaluator;
-use veeksha_wasm::PluginComponent;
 
 use crate::evaluator_plugins::names::Names;
 use crate::failure::CommandFailure;
 use crate::scenario::source::Loaded;
-use crate::workload::components;
+use crate::workload::components::{self, LoadedComponent};
 use crate::workload::grants::lua_grants;
 
 /// Plugins that measure and check a run.
@@ -78,27 +77,23 @@ impl EvaluatorPlugins {
         names.collect()
     }
 
-    fn add_component(
-        &mut self,
-        loaded: &Loaded,
-        plugin: &PluginComponent,
-        config: &str,
-        files: &BTreeMap<String, std::path::PathBuf>,
-        tokenizer: &Tokenizer,
-        at: &str,
-    ) -> Result<(), CommandFailure> {
+    fn add_component(&mut self, opened: LoadedComponent, at: &str) -> Result<(), CommandFailure> {
+        let LoadedComponent {
+            plugin,
+            config,
+            grants,
+            ..
+        } = opened;
         let kinds = plugin.kinds();
-        let grants = || components::grants(loaded, files, tokenizer);
         if kinds.metric {
-            self.metrics.push(plugin.metric(config.to_owned(), grants())?);
+            self.metrics.push(plugin.metric(config.clone(), grants.clone())?);
         }
         if kinds.request_check {
             self.request_checks
-                .push(plugin.request_check(config.to_owned(), grants())?);
+                .push(plugin.request_check(config.clone(), grants.clone())?);
         }
         if kinds.slo_check {
-            self.slo_checks
-                .push(plugin.slo_check(config.to_owned(), grants())?);
+            self.slo_checks.push(plugin.slo_check(config, grants)?);
         }
         if kinds.metric || kinds.request_check || kinds.slo_check {
             return Ok(());
@@ -117,13 +112,11 @@ pub fn open_scenario(loaded: &Loaded, tokenizer: &Tokenizer) -> Result<Evaluator
         let at = format!("evaluators[{index}]");
         match evaluator {
             Evaluator::Performance(_) => {}
-            Evaluator::Wasm { path, config, files } => {
-                let (file, bytes) = components::file(loaded, path, &format!("{at}.path"))?;
-                let name = evaluators.names.reserve_numbered(&file, &at);
-                let plugin = components::load(loaded, &name, &bytes)?;
-                let config = config.to_string();
-                components::check_config(&plugin, &config, &format!("{at}.config"))?;
-                evaluators.add_component(loaded, &plugin, &config, files, tokenizer, &at)?;
+            Evaluator::Wasm(component) => {
+                let names = &mut evaluators.names;
+                let name = |file: &str| names.reserve_numbered(file, &at);
+                let opened = components::open_named(loaded, component, &at, tokenizer, name)?;
+                evaluators.add_component(opened, &at)?;
             }
             Evaluator::Lua {
                 name,
@@ -236,5 +229,11 @@ fn open_file(
     evaluators.names.reserve(&name, &at)?;
     let plugin = components::load(loaded, &name, &bytes)?;
     components::check_config(&plugin, config, "--plugin-config")?;
-    evaluators.add_component(loaded, &plugin, config, &BTreeMap::new(), tokenizer, &at)
+    let opened = LoadedComponent {
+        name,
+        plugin,
+        config: config.to_owned(),
+        grants: components::grants(loaded, &BTreeMap::new(), tokenizer),
+    };
+    evaluators.add_component(opened, &at)
 }

@@ -214,14 +214,9 @@ fn workload(
             let nothing = BTreeMap::new();
             components::workload(loaded, name, bytes, config.to_string(), &nothing, tokenizer)
         }
-        Generator::Wasm {
-            path, config, files, ..
-        } => {
-            let (name, bytes) = components::file(loaded, path, "session_generator.path")?;
-            let plugin = components::load(loaded, &name, &bytes)?;
-            let config = config.to_string();
-            components::check_config(&plugin, &config, "session_generator.config")?;
-            Ok(plugin.workload(config, components::grants(loaded, files, tokenizer))?)
+        Generator::Wasm { component, .. } => {
+            let opened = components::open(loaded, component, "session_generator", tokenizer)?;
+            Ok(opened.plugin.workload(opened.config, opened.grants)?)
         }
         Generator::Replay { run, .. } => {
             let file = recorded_decisions::open(&loaded.folder().join(run), "session_generator.run")?;

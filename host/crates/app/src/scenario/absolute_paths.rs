@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use veeksha_scenario::{ArrivalPlugin, ArrivalProcess, Evaluator, Flavor, Generator, Scenario, Traffic};
+use veeksha_scenario::{
+    ArrivalPlugin, ArrivalProcess, ComponentUse, Evaluator, Flavor, Generator, Scenario, Traffic,
+};
 
 use crate::workload::flavors::FILE_KEYS;
 
@@ -25,16 +27,19 @@ pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path) -> Scenari
         *path = std::path::absolute(&joined).unwrap_or(joined);
     };
     let all = |files: &mut BTreeMap<String, PathBuf>| files.values_mut().for_each(make_absolute);
+    let resolve_component = |component: &mut ComponentUse| {
+        let mut file = PathBuf::from(&component.plugin);
+        make_absolute(&mut file);
+        component.plugin = file.to_string_lossy().into_owned();
+        all(&mut component.files);
+    };
     match &mut scenario.session_generator {
         Generator::Shipped { .. } => {}
         Generator::Wasm {
-            path,
-            files,
+            component,
             recorded_run,
-            ..
         } => {
-            make_absolute(path);
-            all(files);
+            resolve_component(component);
             recorded_run.iter_mut().for_each(|run| resolve_run(run, folder));
         }
         Generator::Replay { run, files } => {
@@ -60,18 +65,14 @@ pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path) -> Scenari
                         }
                     }
                 }
-                Flavor::Wasm { path, files, .. } => {
-                    make_absolute(path);
-                    all(files);
-                }
+                Flavor::Wasm(component) => resolve_component(component),
                 Flavor::Lua { .. } => {}
             }
         }
     }
     for evaluator in &mut scenario.evaluators {
-        if let Evaluator::Wasm { path, files, .. } = evaluator {
-            make_absolute(path);
-            all(files);
+        if let Evaluator::Wasm(component) = evaluator {
+            resolve_component(component);
         }
     }
     if let Traffic::ArrivalProcess(ArrivalProcess {
@@ -79,8 +80,7 @@ pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path) -> Scenari
         ..
     }) = &mut scenario.traffic_scheduler
     {
-        make_absolute(&mut component.path);
-        all(&mut component.files);
+        resolve_component(component);
     }
     let Scenario { client, clients, .. } = &mut scenario;
     for client in std::iter::once(client).chain(clients.values_mut()) {
@@ -91,8 +91,7 @@ pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path) -> Scenari
             files.into_iter().flatten().for_each(make_absolute);
         }
         if let Some(codec) = &mut client.codec {
-            make_absolute(&mut codec.path);
-            all(&mut codec.files);
+            resolve_component(codec);
         }
     }
     if let Some(tokenizer) = &mut scenario.client.tokenizer {

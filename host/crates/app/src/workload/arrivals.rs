@@ -22,12 +22,9 @@ pub(crate) fn open(
 ) -> Result<Option<Arc<dyn ArrivalFactory>>, CommandFailure> {
     let process = match loaded.scenario.traffic_scheduler.arrival_plugin() {
         None => return Ok(None),
-        Some(ArrivalPlugin::Wasm(file)) => {
-            let (name, bytes) = components::file(loaded, &file.path, &format!("{PROCESS}.path"))?;
-            let plugin = components::load(loaded, &name, &bytes)?;
-            let config = serde_json::to_string(&file.config).map_err(CommandFailure::internal)?;
-            components::check_config(&plugin, &config, &format!("{PROCESS}.config"))?;
-            plugin.arrivals(config, components::grants(loaded, &file.files, tokenizer))?
+        Some(ArrivalPlugin::Wasm(component)) => {
+            let opened = components::open(loaded, component, PROCESS, tokenizer)?;
+            opened.plugin.arrivals(opened.config, opened.grants)?
         }
         Some(ArrivalPlugin::Lua { .. }) => loaded
             .lua(PROCESS)?

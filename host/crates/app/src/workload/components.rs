@@ -10,7 +10,7 @@ use std::time::Duration;
 use veeksha_decisions::Redact;
 use veeksha_ports::WorkloadFactory;
 use veeksha_prompt::Tokenizer;
-use veeksha_scenario::Document;
+use veeksha_scenario::{ComponentUse, Document};
 use veeksha_wasm::{EngineLimits, EngineOptions, Grants, LogLevel, PluginComponent, PluginEngine};
 
 use crate::failure::CommandFailure;
@@ -28,6 +28,49 @@ pub(crate) fn workload(
     tokenizer: &Tokenizer,
 ) -> Result<Arc<dyn WorkloadFactory>, CommandFailure> {
     Ok(load(loaded, name, bytes)?.workload(config, grants(loaded, files, tokenizer))?)
+}
+
+/// A component of the scenario, ready to be opened, with its checked configuration.
+pub(crate) struct LoadedComponent {
+    /// Its name in messages and results.
+    pub(crate) name: String,
+    /// The compiled component.
+    pub(crate) plugin: PluginComponent,
+    /// Its configuration as JSON.
+    pub(crate) config: String,
+    /// The host functions and files that it may use.
+    pub(crate) grants: Grants,
+}
+
+/// Reads, compiles and checks a component that the scenario uses at `key`.
+pub(crate) fn open(
+    loaded: &Loaded,
+    component: &ComponentUse,
+    key: &str,
+    tokenizer: &Tokenizer,
+) -> Result<LoadedComponent, CommandFailure> {
+    open_named(loaded, component, key, tokenizer, str::to_owned)
+}
+
+/// Like [`open`], with a function that makes the name from that of the file.
+pub(crate) fn open_named(
+    loaded: &Loaded,
+    component: &ComponentUse,
+    key: &str,
+    tokenizer: &Tokenizer,
+    name: impl FnOnce(&str) -> String,
+) -> Result<LoadedComponent, CommandFailure> {
+    let (file, bytes) = self::file(loaded, Path::new(&component.plugin), &format!("{key}.plugin"))?;
+    let name = name(&file);
+    let plugin = load(loaded, &name, &bytes)?;
+    let config = component.config_text();
+    check_config(&plugin, &config, &format!("{key}.config"))?;
+    Ok(LoadedComponent {
+        name,
+        plugin,
+        config,
+        grants: grants(loaded, &component.files, tokenizer),
+    })
 }
 
 /// Compiles a component or takes it from the cache.

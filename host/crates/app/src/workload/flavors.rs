@@ -34,12 +34,9 @@ pub(crate) fn factory(
             let grants = components::grants(loaded, &files_in(config), tokenizer);
             Ok(plugin.flavor(config.to_string(), grants)?)
         }
-        Flavor::Wasm { path, config, files } => {
-            let (name, bytes) = components::file(loaded, path, "session_generator.flavor.path")?;
-            let plugin = components::load(loaded, &name, &bytes)?;
-            let config = config.to_string();
-            components::check_config(&plugin, &config, "session_generator.flavor.config")?;
-            Ok(plugin.flavor(config, components::grants(loaded, files, tokenizer))?)
+        Flavor::Wasm(component) => {
+            let opened = components::open(loaded, component, "session_generator.flavor", tokenizer)?;
+            Ok(opened.plugin.flavor(opened.config, opened.grants)?)
         }
         Flavor::Lua {
             layout, has_warmup, ..

@@ -79,12 +79,11 @@ pub(crate) fn report(materializer: &Materializer) {
 fn media(loaded: &Loaded) -> Result<MediaStore, CommandFailure> {
     let (files, folder) = match &loaded.scenario.session_generator {
         Generator::Shipped { .. } => (BTreeMap::new(), None),
-        Generator::Wasm { files, .. } | Generator::Lua { files, .. } | Generator::Replay { files, .. } => {
-            (files.clone(), None)
-        }
+        Generator::Wasm { component, .. } => (component.files.clone(), None),
+        Generator::Lua { files, .. } | Generator::Replay { files, .. } => (files.clone(), None),
         Generator::Trace(trace) => {
             let files = match &trace.flavor {
-                Flavor::Wasm { files, .. } => files.clone(),
+                Flavor::Wasm(component) => component.files.clone(),
                 Flavor::Shipped { .. } | Flavor::Lua { .. } => BTreeMap::new(),
             };
             (files, trace.keys.media_folder.clone())

@@ -16,6 +16,8 @@ const MAX_PROBLEMS: usize = 20;
 const MAX_KEPT: usize = 200;
 /// Key of a schema with the valid name of each word that users write in its place.
 const SYNONYMS: &str = "x-synonyms";
+/// Key of the schema of a former key, with its new name.
+const RENAMED: &str = "x-renamed";
 /// Maximum schema depth. Schemas may refer to themselves, and a plugin's schema is untrusted.
 const MAX_DEPTH: u32 = 128;
 /// Maximum steps of one check, so that a hostile schema cannot make it endless.
@@ -146,6 +148,10 @@ impl<'s> Checker<'s> {
         }
         if let Some(reason) = schema.get("x-refused").and_then(Json::as_str) {
             self.report(node, path, reason.to_owned());
+            return;
+        }
+        if let Some(name) = schema.get(RENAMED).and_then(Json::as_str) {
+            self.report(node, path, format!("this key is now named `{name}`"));
             return;
         }
         if schema == &Json::Bool(false) {
@@ -460,7 +466,11 @@ impl<'s> Checker<'s> {
         for key in required.filter_map(Json::as_str) {
             // A constant does not have to be written: the variant was selected without it.
             let is_constant = variant_tag(schema, key).is_some();
-            if !is_constant && !entries.iter().any(|(given, _)| given == key) {
+            let has_old_name = entries.iter().any(|(given, _)| {
+                let of = properties.and_then(|properties| properties.get(given));
+                of.and_then(|of| of.get(RENAMED)?.as_str()) == Some(key)
+            });
+            if !is_constant && !has_old_name && !entries.iter().any(|(given, _)| given == key) {
                 self.report(node, path, format!("`{key}` is missing"));
             }
         }
@@ -469,7 +479,9 @@ impl<'s> Checker<'s> {
 
 /// Returns true if a key with this schema can have a value.
 fn is_accepted(schema: &Json) -> bool {
-    schema.get("x-not-supported-yet").is_none() && schema.get("x-refused").is_none()
+    ["x-not-supported-yet", "x-refused", RENAMED]
+        .iter()
+        .all(|mark| schema.get(mark).is_none())
 }
 
 /// Lists the valid names if none is near.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json};
 use veeksha_endpoint::{DEFAULT_REASONING_PARAM, EndpointKind};
 
+use crate::plan::component_use::ComponentUse;
 use crate::plan::secret::Secret;
 use crate::plan::session_headers::{SessionHeaders, one_or_several, one_or_several_schema};
 
@@ -183,7 +184,7 @@ pub struct Client {
     pub template: Option<Template>,
     /// For `type: wasm`: the component that implements the API.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub codec: Option<ComponentFile>,
+    pub codec: Option<ComponentUse>,
     /// True to apply the model's chat template to count the tokens that it adds to a prompt; with
     /// the completions API, the templated prompt is also sent in place of the plain texts.
     pub apply_chat_template: bool,
@@ -440,19 +441,6 @@ pub struct TemplateAnswer {
     pub error: Option<String>,
     /// The data of the event that ends an answer, for example `[DONE]`.
     pub done: Option<String>,
-}
-
-/// A component in a file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ComponentFile {
-    /// The component's file, relative to the scenario's folder.
-    pub path: PathBuf,
-    /// Its configuration, checked against the component's schema.
-    #[serde(default)]
-    pub config: Map<String, Json>,
-    /// Files that it may read, as a map from the name in the component to the path.
-    #[serde(default)]
-    pub files: BTreeMap<String, PathBuf>,
 }
 
 /// Veeksha expects JSON text; a table is accepted too.

@@ -224,10 +224,7 @@ fn evaluator(root: &Node, index: usize, resolved: Json) -> Result<Evaluator, ser
     };
     Ok(match name.as_str() {
         PERFORMANCE => Evaluator::Performance(serde_json::from_value(Json::Object(map))?),
-        "wasm" => {
-            let (path, config, files) = component(&mut map);
-            Evaluator::Wasm { path, config, files }
-        }
+        "wasm" => Evaluator::Wasm(serde_json::from_value(Json::Object(map))?),
         // The schema allows no other type.
         _ => {
             let at = path::item("evaluators", index);
@@ -264,11 +261,8 @@ fn generator(root: &Node, resolved: Json) -> Result<Generator, serde_json::Error
     Ok(match name.as_str() {
         "wasm" => {
             let recorded_run = recorded_run(&map);
-            let (path, config, files) = component(&mut map);
             Generator::Wasm {
-                path,
-                config,
-                files,
+                component: serde_json::from_value(Json::Object(map))?,
                 recorded_run,
             }
         }
@@ -313,12 +307,9 @@ fn generator(root: &Node, resolved: Json) -> Result<Generator, serde_json::Error
 
 /// Decodes the resolved `session_generator.flavor`.
 fn flavor(root: &Node, resolved: Json) -> Result<Flavor, serde_json::Error> {
-    let (name, mut map) = tagged(resolved);
+    let (name, map) = tagged(resolved);
     Ok(match name.as_str() {
-        "wasm" => {
-            let (path, config, files) = component(&mut map);
-            Flavor::Wasm { path, config, files }
-        }
+        "wasm" => Flavor::Wasm(serde_json::from_value(Json::Object(map))?),
         "lua" => Flavor::Lua {
             has_warmup: map.contains_key("warmup"),
             place: root.nearest_to("session_generator.flavor.session").place.clone(),
@@ -329,13 +320,6 @@ fn flavor(root: &Node, resolved: Json) -> Result<Flavor, serde_json::Error> {
             config: Json::Object(map),
         },
     })
-}
-
-/// Removes the path, configuration and granted files of a component from its keys.
-fn component(map: &mut Map<String, Json>) -> (PathBuf, Json, BTreeMap<String, PathBuf>) {
-    let path = map.get("path").and_then(Json::as_str).unwrap_or_default().into();
-    let config = map.remove("config").unwrap_or_else(|| Json::Object(Map::new()));
-    (path, config, files(map))
 }
 
 fn recorded_run(map: &Map<String, Json>) -> Option<PathBuf> {

@@ -1,12 +1,9 @@
 //! Metrics, checks and objectives of a run.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 
+use crate::plan::component_use::ComponentUse;
 use crate::tree::Place;
 
 /// A source of metrics or checks.
@@ -14,16 +11,9 @@ use crate::tree::Place;
 pub enum Evaluator {
     /// The built-in metrics: latency, throughput, goodput, and their objectives.
     Performance(Performance),
-    /// A component in a file. Its exports determine whether it is a metric, a request check, an SLO
+    /// A component that is not shipped. Its exports determine whether it is a metric, a request check, an SLO
     /// check, or several of these.
-    Wasm {
-        /// The file as typed, relative to the scenario's folder.
-        path: PathBuf,
-        /// Its configuration as typed.
-        config: Json,
-        /// Files that it may read, by their names in the component.
-        files: BTreeMap<String, PathBuf>,
-    },
+    Wasm(ComponentUse),
     /// Functions of the Lua scenario.
     Lua {
         /// Its name in messages.

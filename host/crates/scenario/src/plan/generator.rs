@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::plan::component_use::ComponentUse;
 use crate::plan::trace::Trace;
 use crate::tree::Place;
 
@@ -21,15 +22,11 @@ pub enum Generator {
     },
     /// A recorded trace.
     Trace(Box<Trace>),
-    /// A component in a file.
+    /// A component that is not shipped.
     Wasm {
-        /// The file as typed, relative to the scenario's folder.
-        path: PathBuf,
-        /// Its configuration as typed. [`crate::check_value`] checks it against the component's
-        /// schema, once that is known.
-        config: Json,
-        /// Files that it may read, by their names in the component.
-        files: BTreeMap<String, PathBuf>,
+        /// The component. [`crate::check_value`] checks its configuration against its schema, once
+        /// that is known.
+        component: ComponentUse,
         /// The run whose recorded decisions its own are compared with.
         recorded_run: Option<PathBuf>,
     },

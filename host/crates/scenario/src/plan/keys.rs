@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::plan::certificate::Certificate;
 use crate::plan::client::Client;
+use crate::plan::component_use::ComponentUse;
 use crate::plan::evaluator::Performance;
 use crate::plan::runtime::{Runtime, TraceRecorder};
 use crate::plan::secret::Secret;
@@ -123,6 +124,13 @@ pub(crate) fn performance_schema() -> Json {
 pub(crate) fn trace_schema() -> Json {
     schemars::SchemaGenerator::default()
         .into_root_schema_for::<TraceKeys>()
+        .to_value()
+}
+
+/// The schema of [`ComponentUse`], as derived.
+pub(crate) fn component_schema() -> Json {
+    schemars::SchemaGenerator::default()
+        .into_root_schema_for::<ComponentUse>()
         .to_value()
 }
 

@@ -5,6 +5,7 @@
 mod certificate;
 pub(crate) mod client;
 mod client_rules;
+mod component_use;
 mod decode;
 mod evaluator;
 mod findings;
@@ -23,9 +24,10 @@ mod traffic;
 
 pub use certificate::{Certificate, SimulatorThresholds};
 pub use client::{
-    Balance, Client, ClientKind, ComponentFile, Connections, HttpVersion, PrefixCacheKeys, PromptLength,
-    TargetServer, Template, TemplateAnswer, TemplateFraming, Tls,
+    Balance, Client, ClientKind, Connections, HttpVersion, PrefixCacheKeys, PromptLength, TargetServer,
+    Template, TemplateAnswer, TemplateFraming, Tls,
 };
+pub use component_use::ComponentUse;
 pub(crate) use decode::check;
 pub use evaluator::{
     Channel, DecodeWindowConfig, Evaluator, FluidityDeadlines, MaxObserved, MinActiveRequests, Performance,

@@ -228,7 +228,7 @@ fn evaluators(findings: &mut Findings<'_>, evaluators: &[Evaluator]) {
                 }
                 names.push(name);
             }
-            Evaluator::Wasm { .. } => {}
+            Evaluator::Wasm(_) => {}
         }
     }
 }

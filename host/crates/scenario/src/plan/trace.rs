@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::plan::component_use::ComponentUse;
 use crate::tree::Place;
 
 /// A recorded trace.
@@ -147,15 +148,8 @@ pub enum Flavor {
         /// Its configuration, complete.
         config: Json,
     },
-    /// A component in a file.
-    Wasm {
-        /// The file as typed, relative to the scenario's folder.
-        path: PathBuf,
-        /// Its configuration as typed.
-        config: Json,
-        /// Files that it may read, by their names in the component.
-        files: BTreeMap<String, PathBuf>,
-    },
+    /// A component that is not shipped.
+    Wasm(ComponentUse),
     /// Functions of the Lua scenario.
     Lua {
         /// Their requirements on the file.

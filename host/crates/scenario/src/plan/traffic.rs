@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::client::ComponentFile;
+use crate::plan::component_use::ComponentUse;
 
 /// The start times of sessions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -225,8 +225,8 @@ pub struct ArrivalProcess {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ArrivalPlugin {
-    /// A component in a file.
-    Wasm(ComponentFile),
+    /// A WebAssembly component.
+    Wasm(ComponentUse),
     /// A function of this Lua scenario.
     Lua {
         /// Opens the process: returns a function that is called again and again with a number of
@@ -241,7 +241,7 @@ impl ArrivalPlugin {
     /// Returns the component's file or the place of the function, as text.
     pub fn label(&self) -> String {
         match self {
-            ArrivalPlugin::Wasm(component) => component.path.display().to_string(),
+            ArrivalPlugin::Wasm(component) => component.plugin.clone(),
             ArrivalPlugin::Lua { arrivals } => arrivals.clone(),
         }
     }

@@ -47,29 +47,22 @@ pub(super) fn client_choice(client: &Json) -> Json {
     json!({"description": "The server and the client's connection to it.", "oneOf": variants})
 }
 
-/// Returns the keys of a component in a file, the same for every kind of plugin.
-fn component_in_a_file() -> Json {
-    json!({
-        "description": "A component in a file.",
-        "type": "object",
-        "properties": {
-            "type": {"type": "string", "const": "wasm"},
-            "path": {
-                "type": "string",
-                "minLength": 1,
-                "description": "The component's file, relative to the scenario's folder.",
-            },
-            "config": {
-                "type": "object",
-                "additionalProperties": true,
-                "default": {},
-                "description": "Its configuration, checked against the component's schema.",
-            },
-            "files": files("Files that it may read, and media that its messages may name: a map from the name to the path."),
-        },
-        "required": ["type", "path"],
-        "additionalProperties": false,
-    })
+/// Returns the schema of a component that is not shipped, the same for every kind of plugin.
+fn component(definitions: &mut Map<String, Json>) -> Json {
+    let mut keys = keys::component_schema();
+    if let Some(Json::Object(own)) = keys.get_mut("$defs").map(Json::take) {
+        definitions.extend(own);
+    }
+    let mut variant = Map::new();
+    variant.insert("description".to_owned(), "A WebAssembly component.".into());
+    variant.insert("type".to_owned(), "object".into());
+    variant.insert(
+        "properties".to_owned(),
+        json!({"type": {"type": "string", "const": "wasm"}}),
+    );
+    variant.insert("required".to_owned(), json!(["type"]));
+    join(&mut variant, &keys);
+    Json::Object(variant)
 }
 
 fn files(description: &str) -> Json {
@@ -102,7 +95,7 @@ pub(super) fn flavor_choice(flavors: &BTreeMap<String, Json>, definitions: &mut 
         .iter()
         .map(|(name, config)| shipped(name, config, name == DEFAULT_FLAVOR, definitions))
         .collect();
-    variants.push(component_in_a_file());
+    variants.push(component(definitions));
     let mut layout = keys::lua_layout_schema();
     if let Some(Json::Object(own)) = layout.get_mut("$defs").map(Json::take) {
         definitions.extend(own);
@@ -177,7 +170,7 @@ pub(super) fn evaluator_choice(definitions: &mut Map<String, Json>) -> Json {
     );
     join(&mut built_in, &performance);
     let mut variants = vec![Json::Object(built_in)];
-    variants.push(component_in_a_file());
+    variants.push(component(definitions));
     variants.push(json!({
         "description": "Functions of this Lua scenario.",
         "type": "object",
@@ -255,7 +248,7 @@ pub(super) fn generator_choice(
         variants.push(shipped(name, config, name == DEFAULT_GENERATOR, definitions));
     }
     variants.push(trace(has_default_flavor, definitions));
-    let mut component = component_in_a_file();
+    let mut component = component(definitions);
     component["properties"]["recorded_run"] = recorded_run();
     variants.push(component);
     variants.push(json!({
