@@ -9,6 +9,8 @@ use clap_complete::Shell;
 use veeksha_app::{CommandFailure, CompatOptions, ShardSpec};
 use veeksha_metrics::WhatIf;
 
+use crate::cli::plugin::PluginCommand;
+
 /// Benchmarks LLM inference servers and reports how accurate each measurement is.
 #[derive(Debug, Parser)]
 #[command(name = "veeksha-host", version, after_help = veeksha_exit::HELP, disable_help_subcommand = true)]
@@ -33,6 +35,9 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// List the metrics that objectives can refer to, or explain one of them.
     Metrics(MetricsArgs),
+    /// Make, build, check, test and share plugins.
+    #[command(subcommand)]
+    Plugin(PluginCommand),
     /// Inspect, convert or synthesize request traces.
     #[command(subcommand)]
     Trace(TraceCommand),

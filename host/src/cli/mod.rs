@@ -9,6 +9,7 @@ mod health;
 mod live_page;
 mod metrics;
 mod output;
+mod plugin;
 mod run;
 mod scenarios;
 mod schema;
@@ -92,6 +93,7 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, CommandFailure> {
         Command::Health(args) => health::health(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Metrics(args) => metrics::metrics(&args),
+        Command::Plugin(command) => plugin::plugin(&command, &interrupts),
         Command::Trace(command) => trace::trace(&command, &interrupts),
         Command::Sim(args) => sim::sim(&args),
         Command::Doctor(args) => doctor::doctor(&args),

@@ -56,4 +56,5 @@ pub use scenario::source::{Loaded, Source};
 pub use scenario::variants::{Variant, collect_errors};
 pub use target::require_target;
 pub use veeksha_pipeline::Control;
+pub use workload::standalone::StandaloneHost;
 pub use workload::{prompts, shipped, tokenizers, traces};

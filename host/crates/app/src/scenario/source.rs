@@ -156,8 +156,13 @@ impl Source {
 
     /// Creates an empty scenario with all defaults.
     pub fn nothing() -> Result<Source, CommandFailure> {
+        Source::empty(PathBuf::new())
+    }
+
+    /// Creates an empty scenario with all defaults, whose paths are relative to `folder`.
+    pub(crate) fn empty(folder: PathBuf) -> Result<Source, CommandFailure> {
         let nothing = Document::from_yaml("", "nothing").map_err(CommandFailure::internal)?;
-        Ok(Source::of(nothing, PathBuf::new()))
+        Ok(Source::of(nothing, folder))
     }
 
     /// Applies overrides (`KEY=VALUE`, then the flags), validates the scenario, and adds values

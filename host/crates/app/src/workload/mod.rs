@@ -9,6 +9,7 @@ pub mod prompts;
 pub(crate) mod recorded_decisions;
 pub(crate) mod redacted;
 pub mod shipped;
+pub(crate) mod standalone;
 pub mod tokenizers;
 pub mod traces;
 pub(crate) mod validated_flavor;
