@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use veeksha_componentize::{ComponentOptions, componentize};
 
-use crate::component;
 use crate::digests::{self, Digests};
 use crate::toolchain::{self, TARGET, Toolchain};
 
@@ -215,10 +215,11 @@ fn encode(modules: &Path, package: &str, name: &str) -> Result<Built> {
     let module = modules.join(format!("{}.wasm", package.replace('-', "_")));
     let bytes = std::fs::read(&module)
         .with_context(|| format!("cannot read {}: is {package} a cdylib?", module.display()))?;
-    let bytes = component::encode(&bytes).with_context(|| format!("the plugin {name}"))?;
+    let built =
+        componentize(&bytes, &ComponentOptions::default()).with_context(|| format!("the plugin {name}"))?;
     Ok(Built {
         file: format!("{name}.wasm"),
-        bytes,
+        bytes: built.component,
     })
 }
 

@@ -2,10 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod codegen;
-mod component;
 mod digests;
 mod guests;
-mod lines;
 mod report;
 mod toolchain;
 mod wit;
@@ -40,13 +38,6 @@ enum Chore {
         /// [default: $VEEKSHA_GUEST_TOOLCHAIN, else one in the user's cache folder].
         #[arg(long, value_name = "FOLDER")]
         toolchain: Option<PathBuf>,
-    },
-    /// Turns one core module into a component.
-    Component {
-        /// A core module, as cargo leaves it for wasm32-unknown-unknown.
-        module: PathBuf,
-        /// Where to write the component.
-        output: PathBuf,
     },
     /// Regenerates every generated file: Lua annotations, schemas of plugins, the word list.
     Codegen {
@@ -111,12 +102,6 @@ fn run(chore: Chore) -> Result<()> {
             check: true,
             toolchain,
         } => guests::check(&repository, toolchain.as_deref()),
-        Chore::Component { module, output } => {
-            let bytes =
-                std::fs::read(&module).with_context(|| format!("cannot read {}", module.display()))?;
-            let component = component::encode(&bytes)?;
-            std::fs::write(&output, component).with_context(|| format!("cannot write {}", output.display()))
-        }
         Chore::Tidy { paths, rule } => report::tidy(&repository, &paths, rule.as_deref()),
         Chore::Wit(WitChore { freeze: true, .. }) => wit::freeze(&repository.join("wit")),
         Chore::Wit(WitChore { .. }) => wit::check(&repository.join("wit")),

@@ -17,7 +17,8 @@
 //! )?;
 //! assert_eq!(manifest.kinds, [PluginKind::AgentGenerator]);
 //!
-//! let mistake = PluginManifest::parse("[plugin]\nname = \"coder\"\nversoin = \"0.1.0\"\n").unwrap_err();
+//! let text = "[plugin]\nname = \"coder\"\nversoin = \"0.1.0\"\n";
+//! let mistake = PluginManifest::parse(text).unwrap_err();
 //! assert_eq!(mistake.to_string(), "line 3: unknown key plugin.versoin: did you mean version?");
 //! # Ok::<(), veeksha_manifest::ManifestError>(())
 //! ```

@@ -62,7 +62,7 @@ impl PluginManifest {
         let mut run = root.table("run")?;
         let mut capabilities = root.table("capabilities")?;
         root.finish()?;
-        // Unknown keys come before missing ones, which they often explain, so all keys are read first.
+        // Unknown keys are reported before missing ones, which they often explain.
         let name = plugin.required("name", NAME_FORM);
         let version = plugin.required("version", VERSION_FORM);
         let summary = plugin.required("summary", "the purpose, in one line");

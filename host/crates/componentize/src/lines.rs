@@ -9,7 +9,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use anyhow::{Context as _, Result};
 use gimli::read::{self, EndianSlice, Reader};
 use gimli::write::{
     Address, AttributeValue, DwarfUnit, EndianVec, FileId, LineProgram, LineString, Sections, UnitEntryId,
@@ -35,6 +34,15 @@ fn is_authors(file: &str) -> bool {
     !file.starts_with(CRATES) && !FOREIGN.iter().any(|part| file.contains(part))
 }
 
+/// Line tables that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LineTableError {
+    #[error("the module's line tables cannot be read: {0}")]
+    Read(#[from] gimli::Error),
+    #[error("the shortened line tables cannot be written: {0}")]
+    Write(#[from] gimli::write::Error),
+}
+
 /// A function that is active at an address.
 #[derive(Clone, PartialEq, Eq)]
 struct Spot {
@@ -45,18 +53,21 @@ struct Spot {
 
 /// Shortens a module's DWARF: takes and gives the contents of sections by their names
 /// (`.debug_line`). Empty where nothing of the author's source is named.
-pub(crate) fn shorten<'a>(section: impl Fn(&str) -> &'a [u8]) -> Result<Vec<(&'static str, Vec<u8>)>> {
+///
+/// # Errors
+/// If the line tables cannot be read.
+pub(crate) fn shorten<'a>(
+    section: impl Fn(&str) -> &'a [u8],
+) -> Result<Vec<(&'static str, Vec<u8>)>, LineTableError> {
     let load = |id: SectionId| -> Result<Slice<'a>, gimli::Error> {
         Ok(EndianSlice::new(section(id.name()), LittleEndian))
     };
-    let dwarf = read::Dwarf::load(load).context("the module's line tables cannot be read")?;
-    let borders = borders(&dwarf).context("the module's line tables cannot be read")?;
-    let frames = addr2line::Context::from_dwarf(dwarf).context("the module's line tables cannot be read")?;
+    let dwarf = read::Dwarf::load(load)?;
+    let borders = borders(&dwarf)?;
+    let frames = addr2line::Context::from_dwarf(dwarf)?;
     let mut writer = Writer::new();
     for address in borders {
-        let active = active(&frames, address)
-            .with_context(|| format!("the module's line tables cannot be read at {address:#x}"))?;
-        writer.change(address, active);
+        writer.change(address, active(&frames, address)?);
     }
     writer.finish()
 }
@@ -279,7 +290,7 @@ impl Writer {
         }
     }
 
-    fn finish(mut self) -> Result<Vec<(&'static str, Vec<u8>)>> {
+    fn finish(mut self) -> Result<Vec<(&'static str, Vec<u8>)>, LineTableError> {
         let Some((first, end)) = self.bounds else {
             return Ok(Vec::new());
         };
@@ -293,9 +304,7 @@ impl Writer {
         );
         die.set(gimli::DW_AT_high_pc, AttributeValue::Udata(end - first));
         let mut sections = Sections::new(EndianVec::new(LittleEndian));
-        self.dwarf
-            .write(&mut sections)
-            .context("the shortened line tables cannot be written")?;
+        self.dwarf.write(&mut sections)?;
         let mut written = Vec::new();
         sections.for_each(|id, section| {
             if !section.slice().is_empty() {
