@@ -19,7 +19,7 @@ pub(crate) fn slim(module: &[u8]) -> Result<Vec<u8>, ComponentizeError> {
         .iter()
         .filter_map(|section| Some((debug_name(section)?, section.custom_data)))
         .collect();
-    // Line tables that cannot be read are kept: they are of no harm, and the author cannot repair them.
+    // Line tables that cannot be read are kept: they do no harm, and no author can repair them.
     let mut shortened = lines::shorten(|name| debug.get(name).copied().unwrap_or_default()).ok();
     let keeps_debug = shortened.is_none();
     let mut slim = Module::new();
