@@ -111,6 +111,10 @@ fn crates_use_only_lower_layers() {
         let Some(&to) = layers.get(&used) else {
             continue;
         };
+        // The shipped components are made by the code that makes those of users.
+        if (user.as_str(), used.as_str()) == ("xtask", "veeksha-componentize") {
+            continue;
+        }
         let Some(&from) = layers.get(&user) else {
             panic!("{user} uses {used}; sdk, plugins and xtask may use the contract only");
         };

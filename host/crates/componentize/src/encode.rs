@@ -8,9 +8,8 @@ use wasmparser::{Parser, Payload};
 use wit_component::ComponentEncoder;
 
 use crate::error::ComponentizeError;
-use crate::sections::{
-    WasmForm, damaged, has_debug_info, map_modules, sections, wasm_form, without_debug_info,
-};
+use crate::outline::ComponentOutline;
+use crate::sections::{WasmForm, damaged, map_modules, sections, wasm_form, without_debug_info};
 use crate::slim::slim;
 
 /// The place of the debug information.
@@ -68,7 +67,7 @@ pub fn componentize(
         });
     }
     let component = without_debug_info(&whole)?;
-    let is_split = options.debug_info == DebugInfo::Split && has_debug_info(&whole)?;
+    let is_split = options.debug_info == DebugInfo::Split && ComponentOutline::read(&whole)?.has_debug_info;
     Ok(BuiltComponent {
         component,
         debug: is_split.then_some(whole),
@@ -142,18 +141,12 @@ mod tests {
         std::fs::read(path).unwrap()
     }
 
+    fn has_debug_info(component: &[u8]) -> bool {
+        ComponentOutline::read(component).unwrap().has_debug_info
+    }
+
     fn imports(component: &[u8]) -> Vec<String> {
-        let mut names = Vec::new();
-        for payload in Parser::new(0).parse_all(component) {
-            if let Payload::ComponentImportSection(imports) = payload.unwrap() {
-                names.extend(
-                    imports
-                        .into_iter()
-                        .map(|import| import.unwrap().name.name.to_owned()),
-                );
-            }
-        }
-        names
+        ComponentOutline::read(component).unwrap().imports
     }
 
     #[test]
@@ -219,7 +212,7 @@ mod tests {
     #[test]
     fn the_split_file_is_the_component_with_debug_information() {
         let shipped = shipped();
-        assert!(has_debug_info(&shipped).unwrap());
+        assert!(has_debug_info(&shipped));
         let with = |debug_info| {
             let options = ComponentOptions {
                 manifest: Some("x"),
@@ -229,7 +222,7 @@ mod tests {
         };
         let split = with(DebugInfo::Split);
         let debug = split.debug.unwrap();
-        assert!(!has_debug_info(&split.component).unwrap());
+        assert!(!has_debug_info(&split.component));
         assert_eq!(debug, with(DebugInfo::Included).component);
         assert_eq!(without_debug_info(&debug).unwrap(), split.component);
         let removed = with(DebugInfo::Removed);

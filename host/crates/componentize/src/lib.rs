@@ -12,9 +12,11 @@
 mod encode;
 mod error;
 mod lines;
+mod outline;
 mod sections;
 mod slim;
 
 pub use encode::{BuiltComponent, ComponentOptions, DebugInfo, componentize};
 pub use error::ComponentizeError;
-pub use sections::{WasmForm, has_debug_info, wasm_form, without_debug_info};
+pub use outline::ComponentOutline;
+pub use sections::{WasmForm, wasm_form, without_debug_info};

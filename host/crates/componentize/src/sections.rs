@@ -48,21 +48,6 @@ pub fn wasm_form(bytes: &[u8]) -> Result<WasmForm, ComponentizeError> {
     }
 }
 
-/// Returns true if a component contains debug information of the DWARF format.
-///
-/// # Errors
-/// If the bytes are damaged.
-pub fn has_debug_info(bytes: &[u8]) -> Result<bool, ComponentizeError> {
-    for payload in Parser::new(0).parse_all(bytes) {
-        if let Payload::CustomSection(section) = payload.map_err(|error| damaged(&error))?
-            && is_debug_section(section.name())
-        {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 /// Returns a component without debug information. The names of functions stay.
 ///
 /// # Errors

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use veeksha_app::{CommandFailure, StandaloneHost};
+use veeksha_componentize::ComponentOutline;
 use veeksha_manifest::{PluginKind, section};
 use veeksha_wasm::Descriptor;
 
 use crate::form::FileForm;
-use crate::outline::Outline;
 use crate::plugin_file::PluginFile;
 
 /// Width of the names at the left of the text.
@@ -22,7 +22,7 @@ pub struct Inspection {
     /// BLAKE3 of the file, in hex.
     digest: String,
     kinds: Vec<PluginKind>,
-    outline: Outline,
+    outline: ComponentOutline,
     /// The text of the manifest in the component.
     manifest: Option<String>,
     descriptor: Descriptor,
@@ -38,16 +38,14 @@ pub fn inspect(host: &StandaloneHost, file: &PluginFile) -> Result<Inspection, C
     }
     let refuse =
         |why: String| CommandFailure::new(veeksha_exit::PLUGIN, format!("{}: {why}", file.path.display()));
-    let outline = Outline::read(&file.bytes).map_err(refuse)?;
+    let outline = ComponentOutline::read(&file.bytes).map_err(|error| refuse(error.to_string()))?;
     let manifest = section::read(&file.bytes).map_err(|error| refuse(error.to_string()))?;
     let descriptor = host.load(&file.name(), &file.bytes)?.describe()?;
-    let interfaces: Vec<&str> = outline.exported_interfaces().collect();
-    let kinds = PluginKind::ALL.into_iter();
     Ok(Inspection {
         file: file.path.display().to_string(),
         size: file.bytes.len(),
         digest: blake3::hash(&file.bytes).to_hex().to_string(),
-        kinds: kinds.filter(|kind| interfaces.contains(&kind.name())).collect(),
+        kinds: outline.kinds(),
         manifest: manifest.map(str::to_owned),
         outline,
         descriptor,

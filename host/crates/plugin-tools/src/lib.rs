@@ -6,7 +6,6 @@
 
 mod form;
 mod inspect;
-mod outline;
 mod plugin_file;
 
 pub use form::FileForm;

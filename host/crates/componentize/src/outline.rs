@@ -1,40 +1,41 @@
 //! The outline of a component: names of its imports and exports, sections, debug information. Read
 //! from the bytes; nothing is compiled or executed.
 
+use veeksha_manifest::PluginKind;
 use wasmparser::{Parser, Payload};
+
+use crate::error::ComponentizeError;
+use crate::sections::{damaged, is_debug_section};
 
 /// The package of the contract.
 const PACKAGE: &str = "veeksha:plugin/";
 
 /// The outline of a component.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outline {
+pub struct ComponentOutline {
     /// Names of the imports of the outermost component, in the order of the file.
-    pub(crate) imports: Vec<String>,
+    pub imports: Vec<String>,
     /// Names of its exports.
-    pub(crate) exports: Vec<String>,
+    pub exports: Vec<String>,
     /// True if a module in it has DWARF debug information.
-    pub(crate) has_debug_info: bool,
+    pub has_debug_info: bool,
 }
 
-impl Outline {
+impl ComponentOutline {
     /// Reads the outline of a component or a core module.
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, String> {
-        let damaged = |error: wasmparser::BinaryReaderError| {
-            format!(
-                "the file is damaged or cut short ({} at byte {})",
-                error.message(),
-                error.offset()
-            )
-        };
-        let mut outline = Outline::default();
+    ///
+    /// # Errors
+    /// If the bytes are damaged.
+    pub fn read(bytes: &[u8]) -> Result<Self, ComponentizeError> {
+        let damaged = |error| damaged(&error);
+        let mut outline = ComponentOutline::default();
         let mut depth = 0_u32;
         let parser = Parser::new(0);
         for payload in parser.parse_all(bytes) {
             match payload.map_err(damaged)? {
                 Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
                 Payload::End(_) => depth = depth.saturating_sub(1),
-                Payload::CustomSection(section) if section.name() == ".debug_info" => {
+                Payload::CustomSection(section) if is_debug_section(section.name()) => {
                     outline.has_debug_info = true;
                 }
                 Payload::ComponentImportSection(section) if depth == 0 => {
@@ -58,7 +59,7 @@ impl Outline {
     }
 
     /// Returns the versions of the contract that imports and exports name, each once.
-    pub(crate) fn contract_versions(&self) -> Vec<String> {
+    pub fn contract_versions(&self) -> Vec<String> {
         let names = self.exports.iter().chain(&self.imports);
         let mut versions: Vec<String> = names
             .filter_map(|name| Some(name.strip_prefix(PACKAGE)?.split_once('@')?.1.to_owned()))
@@ -69,9 +70,16 @@ impl Outline {
     }
 
     /// Returns the interfaces of the contract among the exports, without package and version.
-    pub(crate) fn exported_interfaces(&self) -> impl Iterator<Item = &str> {
+    pub fn exported_interfaces(&self) -> impl Iterator<Item = &str> {
         self.exports
             .iter()
             .filter_map(|name| Some(name.strip_prefix(PACKAGE)?.split('@').next().unwrap_or_default()))
+    }
+
+    /// Returns the kinds of plugin that the component exports, of any version of the contract.
+    pub fn kinds(&self) -> Vec<PluginKind> {
+        let interfaces: Vec<&str> = self.exported_interfaces().collect();
+        let kinds = PluginKind::ALL.into_iter();
+        kinds.filter(|kind| interfaces.contains(&kind.name())).collect()
     }
 }
