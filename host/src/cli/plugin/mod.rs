@@ -1,16 +1,21 @@
 //! `veeksha-host plugin`: tools for the authors of plugins, with one file per command.
 
+mod build;
 mod inspect;
 
 use clap::Subcommand;
 
 use crate::interrupt::Interrupts;
+use build::BuildPluginArgs;
 use inspect::InspectPluginArgs;
 use veeksha_app::CommandFailure;
+use veeksha_plugin_project::ProjectError;
 
 /// The commands. Each is a file of this folder with its arguments.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
+    /// Build a project, or make a component of a module.
+    Build(BuildPluginArgs),
     /// Describe a plugin: kinds, imports, configuration, size and digest.
     Inspect(InspectPluginArgs),
 }
@@ -19,6 +24,12 @@ pub(super) fn plugin(command: &PluginCommand, interrupts: &Interrupts) -> Result
     // Commands that take long ask for interrupts.
     let _ = interrupts;
     match command {
+        PluginCommand::Build(args) => build::build(args),
         PluginCommand::Inspect(args) => inspect::inspect(args),
     }
+}
+
+/// The failure of a command for a project that cannot be made or built.
+fn project_failure(error: ProjectError) -> CommandFailure {
+    CommandFailure::new(error.exit_code(), error)
 }

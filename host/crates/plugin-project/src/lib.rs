@@ -1,0 +1,17 @@
+//! Projects of plugins: made of a template, built with the tools of their language.
+//!
+//! [`build_plugin`] builds a project's folder, or makes a component of a core module that another
+//! tool built. Each language is a file of `language`: it finds the tools of the language, pins their
+//! versions where it installs them itself, and runs them. Everything else is the same for all
+//! languages: the component carries the project's manifest and must export the kinds that the
+//! manifest states.
+#![forbid(unsafe_code)]
+
+mod build_plugin;
+mod error;
+mod language;
+mod project;
+mod tool;
+
+pub use build_plugin::{BuildOptions, BuildProfile, PluginBuild, build_plugin};
+pub use error::{MissingTool, ProjectError};
