@@ -139,7 +139,7 @@ fn digest(process: &ArrivalPlugin, code: &RecordedCode) -> u32 {
     if recorded.is_some()
         && let Some(settings) = settings.as_object_mut()
     {
-        settings.remove("path");
+        settings.remove("plugin");
         if let Some(Value::String(function)) = settings.get_mut("arrivals") {
             *function = code.function_text(std::mem::take(function));
         }
