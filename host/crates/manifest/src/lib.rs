@@ -23,14 +23,17 @@
 //! # Ok::<(), veeksha_manifest::ManifestError>(())
 //! ```
 //!
-//! [`section`] puts the text of a manifest into a component and reads it again.
+//! [`section`] puts the text of a manifest into a component and reads it again. [`lock`] is the lock
+//! of a folder of scenarios, and [`PluginReference`] the way in which they name a plugin.
 #![forbid(unsafe_code)]
 
 mod capability;
 mod error;
 mod kind;
 mod language;
+pub mod lock;
 mod plugin_manifest;
+mod reference;
 mod run_rules;
 pub mod section;
 mod toml_reader;
@@ -40,4 +43,5 @@ pub use error::ManifestError;
 pub use kind::PluginKind;
 pub use language::Language;
 pub use plugin_manifest::{FILE_NAME, PluginManifest, is_plugin_name};
+pub use reference::{PluginReference, ReferenceError, RegistryReference, is_sha256};
 pub use run_rules::{InstancePolicy, OnTrap};

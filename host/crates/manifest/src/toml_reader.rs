@@ -115,10 +115,32 @@ impl<'a> TomlValue<'a> {
         }
     }
 
+    /// The value as a whole number.
+    pub(crate) fn integer(&self) -> Result<i64, ManifestError> {
+        let number = match self.value.get_ref() {
+            DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok(),
+            _ => None,
+        };
+        number.ok_or_else(|| self.wrong_type("a whole number"))
+    }
+
+    /// The value as a table.
+    pub(crate) fn table(&self) -> Result<TableReader<'a>, ManifestError> {
+        match self.value.get_ref() {
+            DeValue::Table(table) => Ok(TableReader {
+                text: self.text,
+                path: self.key.clone(),
+                table: Some(table),
+                known: Vec::new(),
+            }),
+            _ => Err(self.wrong_type("a table")),
+        }
+    }
+
     /// The entries of an array.
     pub(crate) fn array(&self) -> Result<Vec<TomlValue<'a>>, ManifestError> {
         let DeValue::Array(entries) = self.value.get_ref() else {
-            return Err(self.wrong_type("an array of strings"));
+            return Err(self.wrong_type("an array"));
         };
         let entry = |(position, value)| TomlValue {
             text: self.text,
