@@ -15,7 +15,7 @@ struct Generated {
 }
 
 /// Every generated file but snapshots (`cargo insta`) and components (`cargo xtask plugins`).
-const GENERATED: [Generated; 3] = [
+const GENERATED: [Generated; 4] = [
     Generated {
         files: "sdk/lua/veeksha.lua",
         package: "veeksha-scenario",
@@ -33,6 +33,12 @@ const GENERATED: [Generated; 3] = [
         package: "veeksha-definitions",
         test: &[],
         variable: "UPDATE_DOCS",
+    },
+    Generated {
+        files: "docs/contract.md",
+        package: "xtask",
+        test: &["--test", "contract_reference"],
+        variable: "UPDATE_CONTRACT_PAGE",
     },
 ];
 
