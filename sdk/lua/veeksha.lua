@@ -90,6 +90,14 @@ function tokens.encode(s) end
 ---Random numbers that depend only on the run's seed and the session.
 ---@class veeksha.Rng
 local Rng = {}
+---Returns the stream of this name, from its beginning. Streams of different names are independent of
+---one another, and a component draws the same words from a stream of the same name.
+---@param name string
+---@return veeksha.Rng
+function Rng:stream(name) end
+---Returns the next 32 bits, as an integer from 0 to 2^32 - 1.
+---@return integer
+function Rng:word() end
 ---Returns a number from 0 (inclusive) to 1 (exclusive).
 ---@return number
 function Rng:unit() end
@@ -269,6 +277,7 @@ function blocks(ids, size, tokens, options) end
 ---@field finish_reason string
 ---@field output_tokens integer
 ---@field usage? veeksha.Usage
+---@field completed_at number Seconds from the start of the run to its end.
 ---@field error? veeksha.Error
 
 ---The end of a tool run. `ok` is false if the tool failed.
@@ -278,6 +287,7 @@ function blocks(ids, size, tokens, options) end
 ---@field tokens integer The tokens of its result.
 ---@field waiting_time number Seconds for which it waited for a free server.
 ---@field service_time number Seconds that its server took.
+---@field completed_at number Seconds from the start of the run to its end.
 
 ---A branch of `parallel` and `race` that ends after a time.
 ---@class veeksha.Sleep

@@ -253,9 +253,11 @@ impl AgentSource for Agents {
         session: SessionId,
         node: NodeId,
         response: &Response,
-        _completed_at: Nanos,
+        completed_at: Nanos,
     ) -> Result<AgentStep, PluginFailure> {
-        self.receive(session, node, |lua| response::answered(lua, node, response))
+        self.receive(session, node, |lua| {
+            response::answered(lua, node, response, completed_at)
+        })
     }
 
     fn failed(&mut self, session: SessionId, reason: &FailureReason) -> Result<AgentStep, PluginFailure> {

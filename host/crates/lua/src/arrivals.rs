@@ -33,7 +33,7 @@ impl LuaArrivalFactory {
         vm.host.quiet.set(is_quiet);
         let seed = vm.host.seed;
         let opened = vm.call(|lua| {
-            let rng = lua.create_userdata(Rng::of_stream(seed, 0, STREAM))?;
+            let rng = lua.create_userdata(Rng::of_stream(seed, 0, "", STREAM))?;
             open.call::<Value>(rng)
         });
         let next = opened.and_then(|value| match value {

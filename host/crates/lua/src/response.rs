@@ -2,12 +2,16 @@
 //! failure, or the end of a tool run.
 
 use mlua::{Lua, Table, Value};
-use veeksha_model::{FailureReason, NodeId, Response, Usage, seconds};
+use veeksha_model::{FailureReason, Nanos, NodeId, Response, Usage, seconds};
 use veeksha_ports::ToolRunEnd;
 
-/// Returns the table of an answer. It contains no times: an agent must depend on the model's
-/// output, not on its speed.
-pub(crate) fn answered(lua: &Lua, node: NodeId, response: &Response) -> mlua::Result<Table> {
+/// Returns the table of an answer that was complete at an instant of the run.
+pub(crate) fn answered(
+    lua: &Lua,
+    node: NodeId,
+    response: &Response,
+    completed_at: Nanos,
+) -> mlua::Result<Table> {
     let calls = lua.create_table_with_capacity(response.tool_calls.len(), 0)?;
     for call in &response.tool_calls {
         let entry = lua.create_table_with_capacity(0, 3)?;
@@ -16,7 +20,8 @@ pub(crate) fn answered(lua: &Lua, node: NodeId, response: &Response) -> mlua::Re
         entry.raw_set("arguments", call.arguments.as_str())?;
         calls.raw_push(entry)?;
     }
-    let table = lua.create_table_with_capacity(0, 10)?;
+    let table = lua.create_table_with_capacity(0, 11)?;
+    table.raw_set("completed_at", seconds(completed_at))?;
     table.raw_set("ok", !response.cancelled)?;
     if response.cancelled {
         table.raw_set("cancelled", true)?;
@@ -68,7 +73,7 @@ pub(crate) fn failed(lua: &Lua, reason: &FailureReason) -> mlua::Result<Table> {
             .map_or(Value::Nil, |status| Value::Number(f64::from(status))),
     )?;
     error.raw_set("retry_after", reason.retry_after.map(seconds))?;
-    let table = answered(lua, reason.request.node, &Response::default())?;
+    let table = answered(lua, reason.request.node, &Response::default(), reason.at)?;
     table.raw_set("ok", false)?;
     table.raw_set("error", error)?;
     Ok(table)
@@ -76,18 +81,24 @@ pub(crate) fn failed(lua: &Lua, reason: &FailureReason) -> mlua::Result<Table> {
 
 /// Returns the table of the end of a tool run.
 pub(crate) fn tool_result(lua: &Lua, end: ToolRunEnd<'_>) -> mlua::Result<Table> {
-    let (ok, waiting_time, service_time) = match end {
-        ToolRunEnd::Served(run) => (!run.failed, run.waiting_time(), run.service_time()),
-        ToolRunEnd::Cancelled { waiting_time, .. } => (false, waiting_time, 0),
+    let (ok, waiting_time, service_time, completed_at) = match end {
+        ToolRunEnd::Served(run) => (
+            !run.failed,
+            run.waiting_time(),
+            run.service_time(),
+            run.completed_at,
+        ),
+        ToolRunEnd::Cancelled { waiting_time, at, .. } => (false, waiting_time, 0, at),
     };
-    let table = lua.create_table_with_capacity(0, 6)?;
+    let table = lua.create_table_with_capacity(0, 7)?;
     table.raw_set("ok", ok)?;
     if let ToolRunEnd::Cancelled { .. } = end {
         table.raw_set("cancelled", true)?;
     }
     table.raw_set("node", end.node().0)?;
     table.raw_set("tokens", end.result_tokens())?;
-    table.raw_set("waiting_time", waiting_time as f64 / 1e9)?;
-    table.raw_set("service_time", service_time as f64 / 1e9)?;
+    table.raw_set("waiting_time", seconds(waiting_time))?;
+    table.raw_set("service_time", seconds(service_time))?;
+    table.raw_set("completed_at", seconds(completed_at))?;
     Ok(table)
 }

@@ -1,6 +1,7 @@
 //! `rng`: draws from the host's counter-based random stream of a session.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use mlua::{MultiValue, Table, UserData, UserDataMethods, Value};
 use veeksha_stats::{Draws, RandomStream};
@@ -11,18 +12,47 @@ use crate::shape::{At, ShapeError, number_of};
 /// index.
 const STREAM: &str = "lua";
 
+/// Maximum bytes of the name of a stream.
+const MAX_NAME: usize = 256;
+
 /// The random generator object of scripts.
-pub(crate) struct Rng(Draws);
+pub(crate) struct Rng {
+    draws: Draws,
+    seed: u64,
+    session: u64,
+    /// Place of the subagent that it belongs to; empty outside subagents.
+    subagent: Rc<str>,
+}
 
 impl Rng {
     /// Creates the stream of session `index`, or of one of its subagents (`1.2`).
     pub(crate) fn new(seed: u64, index: u64, subagent: &str) -> Self {
-        Self::of_stream(seed, index, &stream_of(STREAM, subagent))
+        Self::of_stream(seed, index, subagent, STREAM)
     }
 
-    /// Creates a stream with another name.
-    pub(crate) fn of_stream(seed: u64, index: u64, stream: &str) -> Self {
-        Rng(RandomStream::new(seed, index, stream).draws())
+    /// Creates a stream with another name. Components draw the same words from a stream of the same
+    /// name.
+    pub(crate) fn of_stream(seed: u64, session: u64, subagent: &str, stream: &str) -> Self {
+        Rng {
+            draws: RandomStream::new(seed, session, &stream_of(stream, subagent)).draws(),
+            seed,
+            session,
+            subagent: subagent.into(),
+        }
+    }
+
+    /// Creates the stream of this name of the same session or subagent, from its beginning.
+    fn stream(&self, name: &Value) -> Result<Self, ShapeError> {
+        let at = At::Root("rng:stream(name)");
+        let Value::String(name) = name else {
+            return Err(at.expected("the name of a stream", name));
+        };
+        match name.to_str() {
+            Ok(name) if !name.is_empty() && name.len() <= MAX_NAME => {
+                Ok(Self::of_stream(self.seed, self.session, &self.subagent, &name))
+            }
+            _ => Err(at.shape(format!("expected UTF-8 text of 1 to {MAX_NAME} bytes"))),
+        }
     }
 
     fn integer(&mut self, low: f64, high: f64) -> Result<f64, ShapeError> {
@@ -37,7 +67,7 @@ impl Rng {
                 "expected low <= high, less than 2^32 - 1 apart; found {low} and {high}"
             )));
         }
-        Ok(low + f64::from(self.0.below(span as u32 + 1)))
+        Ok(low + f64::from(self.draws.below(span as u32 + 1)))
     }
 }
 
@@ -66,7 +96,7 @@ fn not_negative(call: &str, value: f64) -> Result<f64, ShapeError> {
 }
 
 /// Returns the name of a random stream of a subagent (`1.2/lua`), or of a whole session.
-pub(crate) fn stream_of(name: &'static str, subagent: &str) -> Cow<'static, str> {
+pub(crate) fn stream_of<'a>(name: &'a str, subagent: &str) -> Cow<'a, str> {
     if subagent.is_empty() {
         Cow::Borrowed(name)
     } else {
@@ -76,7 +106,9 @@ pub(crate) fn stream_of(name: &'static str, subagent: &str) -> Cow<'static, str>
 
 impl UserData for Rng {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_method_mut("unit", |_, rng, ()| Ok(rng.0.unit()));
+        methods.add_method("stream", |_, rng, name: Value| Ok(rng.stream(&name)?));
+        methods.add_method_mut("word", |_, rng, ()| Ok(rng.draws.next_u32()));
+        methods.add_method_mut("unit", |_, rng, ()| Ok(rng.draws.unit()));
         methods.add_method_mut("int", |_, rng, arguments: MultiValue| {
             let [low, high] = numbers("rng:int(low, high)", &arguments)?;
             Ok(rng.integer(low, high)?)
@@ -84,12 +116,12 @@ impl UserData for Rng {
         methods.add_method_mut("exponential", |_, rng, arguments: MultiValue| {
             let call = "rng:exponential(mean)";
             let [mean] = numbers(call, &arguments)?;
-            Ok(not_negative(call, mean)? * rng.0.exponential())
+            Ok(not_negative(call, mean)? * rng.draws.exponential())
         });
         methods.add_method_mut("normal", |_, rng, arguments: MultiValue| {
             let call = "rng:normal(mean, sd)";
             let [mean, deviation] = numbers(call, &arguments)?;
-            Ok(mean + not_negative(call, deviation)? * rng.0.normal())
+            Ok(mean + not_negative(call, deviation)? * rng.draws.normal())
         });
         methods.add_method_mut("gamma", |_, rng, arguments: MultiValue| {
             let call = "rng:gamma(mean, cv)";
@@ -101,14 +133,14 @@ impl UserData for Rng {
                 return Ok(mean);
             }
             let shape = 1.0 / (cv * cv);
-            Ok(rng.0.gamma(shape) * mean / shape)
+            Ok(rng.draws.gamma(shape) * mean / shape)
         });
         methods.add_method_mut("choice", |_, rng, list: Value| {
             let at = At::Root("rng:choice(list)");
             let Value::Table(list) = list else {
                 return Err(at.expected("a list", &list).into());
             };
-            choose(&mut rng.0, &list, &at)
+            choose(&mut rng.draws, &list, &at)
         });
     }
 }

@@ -48,7 +48,7 @@ fn a_tool_run_returns_its_result() {
          session:sleep('30ms')
          local r = session:tool('sandbox', { time = '2s', result_tokens = 17, labels = { call = 1 }, after = 1 })
          assert(r.ok and r.node == 2 and r.tokens == 17)
-         assert(r.waiting_time == 0.25 and r.service_time == 2)
+         assert(r.waiting_time == 0.25 and r.service_time == 2 and r.completed_at == 3.25)
          local again = session:tool('sandbox', { after = { node = r, delay = '5ms' } })
          assert(not again.ok and again.node == 3)
          session:request { user = { 'found ', result_of(r), result_of(3) }, history = plan, after = { r, again } }",

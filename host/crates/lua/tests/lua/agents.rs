@@ -151,7 +151,7 @@ assert(r.ok == true and r.error == nil)
 assert(r.node == 1 and r.text == "hi" and r.reasoning == "why" and r.finish_reason == "tool_calls")
 assert(#r.tool_calls == 1 and r.tool_calls[1].id == "c1" and r.tool_calls[1].name == "f" and r.tool_calls[1].arguments == "{}")
 assert(r.usage.prompt == 5 and r.usage.completion == 6 and r.usage.cached == 3 and r.usage.reasoning == nil)
-assert(r.output_tokens == 6)
+assert(r.output_tokens == 6 and r.completed_at == 2.5)
 assert(#r.log_probabilities == 1 and r.log_probabilities[1] == -0.5 and r.greedy[1] == true)
 assert(#r.prompt_log_probabilities == 2 and r.prompt_log_probabilities[2] == -2.5 and #r.prompt_greedy == 0)
 local s = session:request { user = "y" }
@@ -188,7 +188,8 @@ assert(s.usage == nil and #s.tool_calls == 0)
         output_tokens: 6,
         cancelled: false,
     };
-    assert!(!agents.answered(S, node(1), &response, 1).unwrap().done);
+    let step = agents.answered(S, node(1), &response, 2_500_000_000).unwrap();
+    assert!(!step.done);
     assert!(go(&mut *agents, 2, "").done);
 }
 
@@ -214,6 +215,7 @@ fn a_failure_is_a_response_that_is_not_ok() {
     let body = r#"
 local r = session:request { user = "x" }
 assert(not r.ok and r.text == "" and r.finish_reason == "" and #r.tool_calls == 0)
+assert(r.completed_at == 9e-9)
 session:request { user = r.error.code .. " " .. r.error.status .. " " .. r.error.message, after = r }
 "#;
     let mut agents = agent(body).agents(1);

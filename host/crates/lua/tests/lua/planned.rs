@@ -440,6 +440,14 @@ fn wrong_arguments_of_the_functions_are_named() {
             "rng:normal(mean, sd): expected a finite number for each argument, found nothing (nil)",
         ),
         ("rng:gamma(1, 1/0)", "expected a finite number"),
+        (
+            "rng:stream('')",
+            "rng:stream(name): expected UTF-8 text of 1 to 256 bytes",
+        ),
+        (
+            "rng:stream(3)",
+            "rng:stream(name): expected the name of a stream, found the number 3",
+        ),
         ("rng:choice({})", "rng:choice(list): the list is empty"),
         (
             "rng:choice(3)",
@@ -640,6 +648,30 @@ fn draws_are_those_of_the_host() {
         .map(|(_, value)| value.clone())
         .collect();
     assert_eq!(found, expected);
+}
+
+/// A stream of another name begins at its first word whenever it is taken, and leaves `rng` as it
+/// was.
+#[test]
+fn named_streams_are_those_of_components() {
+    let session = first(
+        "local own = rng:unit()
+         local plan = rng:stream('plan')
+         local words = { plan:word(), plan:word(), rng:stream('plan'):word(), plan:stream('plan'):word() }
+         return { requests = { { user = 'x', labels = { a = words[1], b = words[2], c = words[3], d = words[4],
+           e = rng:unit(), f = own } } } }",
+    )
+    .unwrap();
+    let stream = |name| veeksha_stats::RandomStream::new(1, 0, name);
+    let mut draws = stream("lua").draws();
+    let own = draws.unit().to_string();
+    let word = |index| stream("plan").word(index).to_string();
+    let expected = [word(0), word(1), word(0), word(0), draws.unit().to_string(), own];
+    let labels = &session.requests[0].labels;
+    assert_eq!(
+        labels.iter().map(|(_, value)| value).collect::<Vec<_>>(),
+        expected.iter().collect::<Vec<_>>()
+    );
 }
 
 fn seeds(session: &Session) -> Vec<Seed> {

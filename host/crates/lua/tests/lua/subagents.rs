@@ -50,6 +50,21 @@ session:request { user = found.text .. other.text, history = found }
 "#;
 
 #[test]
+fn named_stream_of_a_subagent_is_its_own() {
+    let mut agents = agent(
+        "local sub = session:spawn(function(sub) return sub.rng:stream('plan'):word() end)
+         session:request { user = `{sub:join()} {session.rng:stream('plan'):word()}` }",
+    )
+    .agents(1);
+    let step = agents.start(S).unwrap();
+    let word = |name| veeksha_stats::RandomStream::new(1, 0, name).word(0);
+    assert_eq!(
+        text_of(&step.added.requests[0]),
+        format!("{} {}", word("1/plan"), word("plan"))
+    );
+}
+
+#[test]
 fn subagents_run_concurrently_with_several_turns() {
     let mut agents = agent(TWO).agents(1);
     agents.start(S).unwrap();
