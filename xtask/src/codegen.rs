@@ -5,6 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::c_bindings;
+
 /// A generated file, and the test that compares it and rewrites it when `variable` is set.
 struct Generated {
     files: &'static str,
@@ -44,6 +46,7 @@ const GENERATED: [Generated; 4] = [
 
 /// Regenerates every generated file, or fails for stale ones.
 pub(crate) fn run(repository: &Path, is_check: bool) -> Result<()> {
+    c_bindings::run(repository, is_check)?;
     for generated in &GENERATED {
         println!("{}", generated.files);
         test(

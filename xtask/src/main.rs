@@ -1,6 +1,7 @@
 //! Chores of the repository that are more than one cargo command: `cargo xtask help`.
 #![forbid(unsafe_code)]
 
+mod c_bindings;
 mod codegen;
 mod digests;
 mod guests;
@@ -39,7 +40,8 @@ enum Chore {
         #[arg(long, value_name = "FOLDER")]
         toolchain: Option<PathBuf>,
     },
-    /// Regenerates every generated file: Lua annotations, schemas of plugins, the word list.
+    /// Regenerates every generated file: Lua annotations, C bindings, schemas of plugins, the word
+    /// list.
     Codegen {
         /// Writes nothing; fails when a file is stale.
         #[arg(long)]
