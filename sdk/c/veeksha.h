@@ -9,8 +9,6 @@
 #ifndef VEEKSHA_H
 #define VEEKSHA_H
 
-#include <stdarg.h>
-
 #include "contract.h"
 
 #ifdef __cplusplus
@@ -31,9 +29,13 @@ bool veeksha_equals(veeksha_string_t text, const char *other);
 // Appends an item to a list that began empty, and returns its address, which is valid until the
 // next item is appended: `*VEEKSHA_PUSH(&ret->requests) = request;`. All lists of the contract have
 // the members `ptr` and `len`.
-#define VEEKSHA_PUSH(list)                                                                  \
-  ((list)->ptr = veeksha_grow((list)->ptr, (list)->len, sizeof *(list)->ptr), (list)->len++, \
-   &(list)->ptr[(list)->len - 1])
+#define VEEKSHA_PUSH(list)                                                   \
+  (__extension__({                                                           \
+    __typeof__(list) veeksha_list_ = (list);                                 \
+    veeksha_list_->ptr = veeksha_grow(veeksha_list_->ptr, veeksha_list_->len, \
+                                      sizeof *veeksha_list_->ptr);           \
+    &veeksha_list_->ptr[veeksha_list_->len++];                               \
+  }))
 
 // Returns the memory of a list with room for one more item, which is zero. Ends the instance if
 // there is no memory.

@@ -90,8 +90,8 @@ function tokens.encode(s) end
 ---Random numbers that depend only on the run's seed and the session.
 ---@class veeksha.Rng
 local Rng = {}
----Returns the stream of this name, from its beginning. Streams of different names are independent of
----one another, and a component draws the same words from a stream of the same name.
+---Returns the stream of this name, from its beginning. Streams of different names are independent
+---of one another, and a component draws the same words from a stream of the same name.
 ---@param name string
 ---@return veeksha.Rng
 function Rng:stream(name) end
