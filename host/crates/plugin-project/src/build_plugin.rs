@@ -96,7 +96,7 @@ fn build_project(
 
 fn no_build(language: Language) -> ProjectError {
     let hint = match language {
-        Language::Lua => "a Lua file runs as it is",
+        Language::Lua => "a Lua file runs as it is: `veeksha-host run scenario.lua`",
         _ => "build it with its own tools, then run `veeksha-host plugin build MODULE.wasm`",
     };
     ProjectError::NoBuild {

@@ -1,5 +1,6 @@
 //! The languages whose projects can be built, with one file per language.
 
+mod c;
 mod rust;
 
 use std::path::{Path, PathBuf};
@@ -46,6 +47,7 @@ pub(crate) trait LanguageBuild: Sync {
 pub(crate) fn build_of(language: Language) -> Option<&'static dyn LanguageBuild> {
     match language {
         Language::Rust => Some(&rust::RustBuild),
-        Language::Python | Language::JavaScript | Language::TypeScript | Language::C | Language::Lua => None,
+        Language::C => Some(&c::CBuild),
+        Language::Python | Language::JavaScript | Language::TypeScript | Language::Lua => None,
     }
 }
