@@ -9,7 +9,7 @@
 pub mod capabilities {
     wit_bindgen::generate!({
         world: "capabilities",
-        path: "../../wit/0.2.0",
+        path: "wit",
         generate_all,
         generate_unused_types: true,
         additional_derives: [PartialEq],
@@ -24,7 +24,7 @@ macro_rules! world {
         pub mod $kind {
             wit_bindgen::generate!({
                 world: $world,
-                path: "../../wit/0.2.0",
+                path: "wit",
                 with: {
                     "veeksha:plugin/types@0.2.0": crate::bindings::capabilities::veeksha::plugin::types,
                     "veeksha:plugin/log@0.2.0": crate::bindings::capabilities::veeksha::plugin::log,

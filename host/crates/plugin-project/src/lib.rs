@@ -1,5 +1,8 @@
 //! Projects of plugins: made of a template, built with the tools of their language.
 //!
+//! [`new_project`] copies the example of a kind from the SDK of a language, together with the SDK.
+//! All SDKs are embedded in this program (`build.rs`).
+//!
 //! [`build_plugin`] builds a project's folder, or makes a component of a core module that another
 //! tool built. Each language is a file of `language`: it finds the tools of the language, pins their
 //! versions where it installs them itself, and runs them. Everything else is the same for all
@@ -8,10 +11,14 @@
 #![forbid(unsafe_code)]
 
 mod build_plugin;
+mod embedded;
 mod error;
 mod language;
+mod new_project;
 mod project;
+mod project_files;
 mod tool;
 
 pub use build_plugin::{BuildOptions, BuildProfile, PluginBuild, build_plugin};
 pub use error::{MissingTool, ProjectError};
+pub use new_project::{NewProject, new_project, templates};

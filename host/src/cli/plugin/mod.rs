@@ -2,18 +2,22 @@
 
 mod build;
 mod inspect;
+mod new;
 
 use clap::Subcommand;
 
 use crate::interrupt::Interrupts;
 use build::BuildPluginArgs;
 use inspect::InspectPluginArgs;
+use new::NewPluginArgs;
 use veeksha_app::CommandFailure;
 use veeksha_plugin_project::ProjectError;
 
 /// The commands. Each is a file of this folder with its arguments.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginCommand {
+    /// Make a project from a template.
+    New(NewPluginArgs),
     /// Build a project, or make a component of a module.
     Build(BuildPluginArgs),
     /// Describe a plugin: kinds, imports, configuration, size and digest.
@@ -24,6 +28,7 @@ pub(super) fn plugin(command: &PluginCommand, interrupts: &Interrupts) -> Result
     // Commands that take long ask for interrupts.
     let _ = interrupts;
     match command {
+        PluginCommand::New(args) => new::new(args),
         PluginCommand::Build(args) => build::build(args),
         PluginCommand::Inspect(args) => inspect::inspect(args),
     }
