@@ -32,6 +32,40 @@ fn every_flavor_has_a_trace_and_a_scenario_that_runs() {
     assert_eq!(flavors.count(), run_all("scenarios/traces"));
 }
 
+/// The excerpts of the cookbook are those of its scenarios, which run.
+#[test]
+fn every_recipe_of_the_cookbook_runs_and_is_quoted_exactly() {
+    let text = std::fs::read_to_string(root().join("docs/cookbook.md")).expect("the cookbook");
+    let mut scenario = String::new();
+    let mut quoted = std::collections::BTreeSet::new();
+    let mut excerpt: Option<String> = None;
+    for line in text.lines() {
+        let names = line.split('`').skip(1).step_by(2);
+        if let Some(name) = names
+            .into_iter()
+            .find(|name| name.starts_with("scenarios/cookbook/"))
+        {
+            scenario = name.to_owned();
+        }
+        if line == "```lua" {
+            excerpt = Some(String::new());
+        } else if line == "```" {
+            if let Some(excerpt) = excerpt.take() {
+                let source = std::fs::read_to_string(root().join(&scenario)).expect(&scenario);
+                assert!(
+                    source.contains(&excerpt),
+                    "{scenario} does not contain:\n{excerpt}"
+                );
+                quoted.insert(scenario.clone());
+            }
+        } else if let Some(excerpt) = &mut excerpt {
+            excerpt.push_str(line);
+            excerpt.push('\n');
+        }
+    }
+    assert_eq!(run_all("scenarios/cookbook"), quoted.len(), "{quoted:?}");
+}
+
 /// Checks and runs every scenario of a folder, and returns their number.
 fn run_all(folder: &str) -> usize {
     let mut seen = 0;
@@ -127,6 +161,7 @@ fn every_command_of_the_documents_works() {
         "docs/traffic.md",
         "docs/traces.md",
         "docs/plugins.md",
+        "docs/cookbook.md",
         "docs/prompts.md",
         "docs/targets.md",
         "docs/accuracy.md",
