@@ -8,6 +8,7 @@ mod support;
 mod help;
 mod messages;
 mod metrics;
+mod plugin_projects;
 mod refused;
 mod schema;
 mod traces;

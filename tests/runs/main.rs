@@ -49,6 +49,7 @@ mod repeated;
 mod replay;
 mod reports;
 mod results;
+mod rust_projects;
 mod secrets;
 mod server;
 mod simulated;

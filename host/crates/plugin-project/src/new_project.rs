@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use veeksha_manifest::{Language, PluginKind, PluginManifest, is_plugin_name};
+use veeksha_manifest::{FILE_NAME, Language, PluginKind, is_plugin_name};
 
 use crate::embedded::{Example, example_of, examples, files_below};
 use crate::error::ProjectError;
@@ -135,13 +135,13 @@ fn contents(name: &str, language: Language, example: &Example) -> Vec<(PathBuf, 
             files.push((Path::new(SDK_FOLDER).join(to).join(path), bytes.to_vec()));
         }
     }
+    let renaming = Renaming::new(name, example, layout.replacements);
     for (path, bytes) in files_below(&example.folder) {
         let bytes = match std::str::from_utf8(bytes) {
-            Ok(text) => adapt(text, name, &example.manifest, layout.replacements).into_bytes(),
+            Ok(text) => renaming.apply(path, text).into_bytes(),
             Err(_) => bytes.to_vec(),
         };
-        let path = adapt(path, name, &example.manifest, &[]);
-        files.push((PathBuf::from(path), bytes));
+        files.push((PathBuf::from(renaming.apply("", path)), bytes));
     }
     let generated = [
         ("README.md", readme(name, language, &example.manifest)),
@@ -155,22 +155,62 @@ fn contents(name: &str, language: Language, example: &Example) -> Vec<(PathBuf, 
     files
 }
 
-/// Replaces the name of the example in each form of it, and texts that differ in a project.
-fn adapt(text: &str, name: &str, example: &PluginManifest, replacements: &[(&str, &str)]) -> String {
-    let mut adapted = text.to_owned();
-    for (from, to) in replacements {
-        adapted = adapted.replace(from, to);
-    }
-    let old = example.name.as_str();
-    // The name as it is first: the other forms may contain it.
-    adapted = adapted.replace(old, name);
-    for form in [snake, kebab, pascal] {
-        let (from, to) = (form(old), form(name));
-        if from != old {
-            adapted = adapted.replace(&from, &to);
+/// The texts of an example that differ in a project.
+struct Renaming {
+    /// In manifests, which have the name as it is.
+    of_manifests: Vec<(String, String)>,
+    /// Elsewhere, where the name may be an identifier.
+    of_sources: Vec<(String, String)>,
+}
+
+/// Files that state the name of the plugin.
+const MANIFESTS: [&str; 4] = [FILE_NAME, "Cargo.toml", "package.json", "pyproject.toml"];
+
+impl Renaming {
+    /// The name of the example in each form of it, and what the layout of the SDK replaces.
+    fn new(name: &str, example: &Example, layout: &[(&str, &str)]) -> Self {
+        let old = example.manifest.name.as_str();
+        let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());
+        let layout: Vec<(String, String)> = layout.iter().map(|(from, to)| pair(from, to)).collect();
+        let mut type_name = pascal(name);
+        // A plugin with the name `metric` must not define another `Metric`.
+        if is_word_of(example, &type_name) {
+            type_name.push_str("Plugin");
+        }
+        let mut of_sources = layout.clone();
+        of_sources.extend([
+            // The component is named after the manifest.
+            pair(&format!("build/{old}."), &format!("build/{name}.")),
+            pair(&snake(old), &snake(name)),
+            pair(&kebab(old), &kebab(name)),
+            pair(&pascal(old), &type_name),
+        ]);
+        let mut of_manifests = layout;
+        of_manifests.push(pair(old, name));
+        Renaming {
+            of_manifests,
+            of_sources,
         }
     }
-    adapted
+
+    fn apply(&self, path: &str, text: &str) -> String {
+        let pairs = if MANIFESTS.contains(&path) {
+            &self.of_manifests
+        } else {
+            &self.of_sources
+        };
+        let replace = |text: String, (from, to): &(String, String)| text.replace(from, to);
+        pairs.iter().fold(text.to_owned(), replace)
+    }
+}
+
+/// Returns true if a source of the example contains this word.
+fn is_word_of(example: &Example, word: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    files_below(&example.folder).any(|(_, bytes)| {
+        let text = String::from_utf8_lossy(bytes);
+        text.split(|letter| !is_part(letter)).any(|found| found == word)
+    })
 }
 
 fn snake(name: &str) -> String {
@@ -194,6 +234,8 @@ fn pascal(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use veeksha_manifest::PluginManifest;
+
     use super::*;
 
     fn rust(folder: &Path) -> NewProject<'_> {
@@ -270,6 +312,16 @@ mod tests {
         assert!(message(Path::new("..")).contains("does not end with the name"));
         assert!(message(&folder.path().join("Big")).contains("does not end with the name"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_type_of_the_project_does_not_hide_one_of_the_sdk() {
+        let example = example_of(Language::Rust, PluginKind::Metric).unwrap();
+        let renaming = |name: &str| {
+            Renaming::new(name, &example, &[]).apply("src/lib.rs", "struct StalledTime; // stalled_time")
+        };
+        assert_eq!(renaming("metric"), "struct MetricPlugin; // metric");
+        assert_eq!(renaming("my-cost"), "struct MyCost; // my_cost");
     }
 
     #[test]

@@ -8,7 +8,7 @@ return {
     trace_file = "requests.csv",
     flavor = { type = "wasm", plugin = "build/gateway_log.wasm", config = { system_tokens = 50 } },
   },
-  traffic_scheduler = { type = "trace" },
+  traffic_scheduler = { type = "fixed_schedule" },
   client = { type = "openai_chat_completions", api_base = "sim://default" },
   runtime = { max_sessions = 8, benchmark_timeout = 60 },
   evaluators = { { type = "performance" } },

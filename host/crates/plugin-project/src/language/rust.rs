@@ -47,7 +47,8 @@ impl LanguageBuild for RustBuild {
         ));
         let mut command = Command::new(&cargo);
         command.current_dir(job.folder).args([
-            "build",
+            "rustc",
+            "--lib",
             "--target",
             toolchain.target,
             "--message-format",
@@ -56,11 +57,14 @@ impl LanguageBuild for RustBuild {
         if job.profile == BuildProfile::Release {
             command.arg("--release");
         }
-        command.arg("--config").arg(path_flags(job, &toolchain));
+        command.arg("--config").arg(dependency_flags(job, &toolchain));
         toolchain.apply(&mut command);
-        let messages = tool::run("cargo build", &mut command)?;
+        // Flags of the project's own crate only: with them, dependencies would be compiled again for
+        // each project that shares a target folder.
+        command.arg("--").arg(remap(job.folder, &job.manifest.name));
+        let messages = tool::run("cargo rustc", &mut command)?;
         let path = module_of(&messages, job.folder).ok_or_else(|| ProjectError::Tool {
-            tool: "the output of cargo build".to_owned(),
+            tool: "the output of cargo rustc".to_owned(),
             why: "the package builds no cdylib: add `[lib] crate-type = [\"cdylib\"]` to Cargo.toml"
                 .to_owned(),
         })?;
@@ -184,26 +188,30 @@ fn has_core(libraries: &Path) -> bool {
     entries.any(|entry| entry.is_ok_and(|entry| entry.file_name().to_string_lossy().starts_with("libcore-")))
 }
 
-/// Compiler flags, as a setting of cargo, that replace folders of this machine in the component.
-/// Panics and traps then name files of the project by their paths in it, and those of the SDK and of
-/// dependencies as foreign ones, which reports leave out.
-fn path_flags(job: &BuildJob<'_>, toolchain: &RustToolchain) -> String {
-    let mut folders = vec![(job.folder.to_owned(), job.manifest.name.clone())];
+/// The flag that replaces a folder of this machine in the component.
+fn remap(folder: &Path, name: &str) -> String {
+    format!("--remap-path-prefix={}={name}", folder.display())
+}
+
+/// Compiler flags, as a setting of cargo, that replace folders of this machine. Panics and traps
+/// then name files of the project by their paths in it, and those of the SDK and of dependencies as
+/// foreign ones, which reports leave out.
+fn dependency_flags(job: &BuildJob<'_>, toolchain: &RustToolchain) -> String {
+    const SDK: &str = "/crates/sdk";
+    let mut flags = Vec::new();
     let home = tool::variable("CARGO_HOME").or_else(|| Some(tool::variable("HOME")?.join(".cargo")));
-    folders.extend(home.map(|home| (home, "/cargo".to_owned())));
+    flags.extend(home.map(|home| remap(&home, "/cargo")));
     if let Some(folder) = &toolchain.folder {
-        folders.push((folder.join("root"), "/guest-toolchain".to_owned()));
-        folders.push((folder.join("root/usr/lib/rustlib/src/rust"), "/rustc".to_owned()));
+        // The compiler takes the last that fits.
+        flags.push(remap(&folder.join("root"), "/guest-toolchain"));
+        flags.push(remap(&folder.join("root/usr/lib/rustlib/src/rust"), "/rustc"));
     }
-    // The compiler takes the last that fits. Inside the project's folder, it is given relative paths.
-    folders.push((job.sdk.clone(), "/crates/sdk".to_owned()));
-    if let Ok(relative) = job.sdk.strip_prefix(job.folder) {
-        folders.push((relative.to_owned(), "/crates/sdk".to_owned()));
-    }
-    let flags: Vec<Value> = folders
-        .into_iter()
-        .map(|(folder, name)| format!("--remap-path-prefix={}={name}", folder.display()).into())
-        .collect();
+    // Inside the project's folder, the compiler is given relative paths.
+    flags.push(match job.sdk.strip_prefix(job.folder) {
+        Ok(relative) => remap(relative, SDK),
+        Err(_) => remap(&job.sdk, SDK),
+    });
+    let flags: Vec<Value> = flags.into_iter().map(Value::from).collect();
     // An array of JSON strings is one of TOML.
     format!("target.{}.rustflags={}", toolchain.target, Value::Array(flags))
 }

@@ -65,9 +65,10 @@ impl EndpointCodec for ChatStream {
         }
         if let Some(tokens) = event.usage {
             parts.usage(Usage {
-                prompt_tokens: Some(tokens.prompt_tokens),
-                completion_tokens: Some(tokens.completion_tokens),
-                ..Usage::default()
+                prompt: tokens.prompt_tokens,
+                completion: tokens.completion_tokens,
+                cached: None,
+                reasoning: None,
             });
         }
         Ok(())
