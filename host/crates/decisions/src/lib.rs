@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod bounds;
+mod canonical;
 mod divergence;
 mod error;
 mod file;
@@ -21,6 +22,7 @@ mod tool_calls;
 mod wire;
 mod writer;
 
+pub use canonical::{CanonicalSteps, canonical_step};
 pub use divergence::{
     DecisionField, Divergence, DivergenceSummary, SessionComparison, compare_files, divergence,
 };

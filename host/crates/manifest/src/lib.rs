@@ -36,6 +36,7 @@ mod plugin_manifest;
 mod reference;
 mod run_rules;
 pub mod section;
+mod toml_json;
 mod toml_reader;
 
 pub use capability::CapabilityRequest;
@@ -45,3 +46,4 @@ pub use language::Language;
 pub use plugin_manifest::{FILE_NAME, PluginManifest, is_plugin_name};
 pub use reference::{PluginReference, ReferenceError, RegistryReference, is_sha256};
 pub use run_rules::{InstancePolicy, OnTrap};
+pub use toml_json::toml_to_json;
