@@ -7,7 +7,7 @@ use veeksha_ports::{
 };
 
 use crate::fault::LuaFault;
-use crate::opening::{self, ScenarioOpening, lookup};
+use crate::opening::{self, ScenarioOpening, join, lookup};
 use crate::rng::Rng;
 use crate::rows::LuaRows;
 use crate::session;
@@ -31,9 +31,9 @@ pub(crate) struct LuaFlavorFactory {
 impl LuaFlavorFactory {
     fn build(&self) -> Result<LuaFlavor, LuaFault> {
         let (vm, value) = self.opening.machine()?;
-        let session = lookup(&value, &format!("{}.session", self.place))?;
+        let session = lookup(&value, &join(&self.place, "session"))?;
         let warmup = if self.layout.warms_up {
-            Some(lookup(&value, &format!("{}.warmup", self.place))?)
+            Some(lookup(&value, &join(&self.place, "warmup"))?)
         } else {
             None
         };

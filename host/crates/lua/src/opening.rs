@@ -45,6 +45,15 @@ pub(crate) fn failure(fault: LuaFault, plugin: &str, path: &str) -> PluginFailur
     failure
 }
 
+/// Returns the path of a key in the table at `path`; empty for the table that the file returns.
+pub(crate) fn join(path: &str, key: &str) -> String {
+    match (path.is_empty(), key.is_empty()) {
+        (true, _) => key.to_owned(),
+        (false, true) => path.to_owned(),
+        (false, false) => format!("{path}.{key}"),
+    }
+}
+
 /// Returns the function at a dotted path. Elements of lists are counted from 0, as in the paths of
 /// the scenario.
 pub(crate) fn lookup(value: &Value, path: &str) -> Result<Function, LuaFault> {

@@ -18,7 +18,7 @@ use crate::host::LuaHost;
 use crate::limits::{LuaGrants, LuaLimits};
 use crate::metrics::LuaMetricFactory;
 use crate::modules::ModuleOrigin;
-use crate::opening::ScenarioOpening;
+use crate::opening::{ScenarioOpening, join};
 use crate::places::Places;
 use crate::request_check::LuaRequestCheckFactory;
 use crate::returns::{DefinedAt, WithoutReturn, without_return};
@@ -216,11 +216,11 @@ impl LuaScenario {
         has_warmup: bool,
         grants: LuaGrants,
     ) -> Result<Arc<dyn FlavorFactory>, LuaError> {
-        let function = format!("{place}.session");
+        let function = join(place, "session");
         self.is_function(&function)?;
         self.returns(&function, "{ requests = { ... } }")?;
         if has_warmup {
-            let warmup = format!("{place}.warmup");
+            let warmup = join(place, "warmup");
             self.is_function(&warmup)?;
             self.returns(&warmup, "a list of sessions")?;
         }
@@ -431,14 +431,6 @@ impl LuaScenario {
             limits: self.limits,
             grants,
         }
-    }
-}
-
-fn join(path: &str, key: &str) -> String {
-    match (path.is_empty(), key.is_empty()) {
-        (true, _) => key.to_owned(),
-        (false, true) => path.to_owned(),
-        (false, false) => format!("{path}.{key}"),
     }
 }
 

@@ -73,7 +73,10 @@ mod tests {
     #[test]
     fn names_the_line_of_a_number_without_json() {
         let refused = toml_to_json("a = 1\nb = inf\n").unwrap_err().to_string();
-        assert_eq!(refused, "line 2: b is inf: expected a number that JSON can express");
+        assert_eq!(
+            refused,
+            "line 2: b is inf: expected a number that JSON can express"
+        );
         assert!(matches!(
             toml_to_json("a = 1\nb ="),
             Err(ManifestError::Syntax { line: 2, .. })

@@ -6,7 +6,6 @@ use veeksha_componentize::ComponentOutline;
 use veeksha_manifest::{PluginKind, section};
 use veeksha_wasm::Descriptor;
 
-use crate::form::FileForm;
 use crate::plugin_file::PluginFile;
 
 /// Width of the names at the left of the text.
@@ -33,34 +32,21 @@ pub struct Inspection {
 /// # Errors
 /// If the file is not a plugin, or does not describe itself.
 pub fn inspect(host: &StandaloneHost, file: &PluginFile) -> Result<Inspection, CommandFailure> {
-    if file.form != FileForm::Component {
-        return Err(not_a_component(file));
-    }
+    let bytes = file.component()?;
     let refuse =
         |why: String| CommandFailure::new(veeksha_exit::PLUGIN, format!("{}: {why}", file.path.display()));
-    let outline = ComponentOutline::read(&file.bytes).map_err(|error| refuse(error.to_string()))?;
-    let manifest = section::read(&file.bytes).map_err(|error| refuse(error.to_string()))?;
-    let descriptor = host.load(&file.name(), &file.bytes)?.describe()?;
+    let outline = ComponentOutline::read(&bytes).map_err(|error| refuse(error.to_string()))?;
+    let manifest = section::read(&bytes).map_err(|error| refuse(error.to_string()))?;
+    let descriptor = host.load(&file.name(), &bytes)?.describe()?;
     Ok(Inspection {
         file: file.path.display().to_string(),
-        size: file.bytes.len(),
-        digest: blake3::hash(&file.bytes).to_hex().to_string(),
+        size: bytes.len(),
+        digest: blake3::hash(&bytes).to_hex().to_string(),
         kinds: outline.kinds(),
         manifest: manifest.map(str::to_owned),
         outline,
         descriptor,
     })
-}
-
-fn not_a_component(file: &PluginFile) -> CommandFailure {
-    let path = file.path.display();
-    let failure = CommandFailure::usage(format!("{path} is {}, not a component", file.form.noun()));
-    match file.form {
-        FileForm::Scenario => failure.hinted(format!("check a scenario with `veeksha-host check {path}`")),
-        FileForm::WasmText => failure.hinted("translate it with `wasm-tools parse`"),
-        FileForm::CoreModule => failure.hinted("wrap it in a component with `veeksha-host plugin build`"),
-        FileForm::Component | FileForm::Lua | FileForm::Bundle | FileForm::Unknown => failure,
-    }
 }
 
 impl Inspection {

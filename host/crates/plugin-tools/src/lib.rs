@@ -6,8 +6,14 @@
 
 mod form;
 mod inspect;
+mod lua_plugin;
+mod opened;
+pub mod play;
 mod plugin_file;
+mod refusal;
+pub mod table_test;
 
 pub use form::FileForm;
 pub use inspect::{Inspection, inspect};
+pub use opened::{OpenError, OpenedPlugin, PluginSettings};
 pub use plugin_file::PluginFile;

@@ -1,11 +1,14 @@
 //! A plugin on disk: a file, or the folder of a project with its build output.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use veeksha_app::CommandFailure;
+use veeksha_componentize::{ComponentOptions, componentize};
 use veeksha_manifest::{FILE_NAME, Language, PluginManifest};
 
 use crate::form::FileForm;
+use crate::refusal::unusable_form;
 
 /// Maximum size of a file, in bytes. Components of interpreted languages have tens of MiB.
 const MAX_BYTES: u64 = 256 << 20;
@@ -56,6 +59,23 @@ impl PluginFile {
         let mut file = PluginFile::read(&output)?;
         file.project = Some(manifest);
         Ok(file)
+    }
+
+    /// Returns the component: the content of the file, or the component that a core module becomes.
+    ///
+    /// # Errors
+    /// If the file is neither, or the module cannot be wrapped.
+    pub fn component(&self) -> Result<Cow<'_, [u8]>, CommandFailure> {
+        match self.form {
+            FileForm::Component => Ok(Cow::Borrowed(&self.bytes)),
+            FileForm::CoreModule => {
+                let built = componentize(&self.bytes, &ComponentOptions::default()).map_err(|error| {
+                    CommandFailure::new(veeksha_exit::PLUGIN, format!("{}: {error}", self.path.display()))
+                })?;
+                Ok(Cow::Owned(built.component))
+            }
+            _ => Err(unusable_form(&self.path, self.form)),
+        }
     }
 
     /// Returns the name of the plugin in messages: that of its file.

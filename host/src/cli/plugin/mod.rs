@@ -3,6 +3,7 @@
 mod build;
 mod inspect;
 mod new;
+mod test;
 
 use clap::Subcommand;
 
@@ -10,6 +11,7 @@ use crate::interrupt::Interrupts;
 use build::BuildPluginArgs;
 use inspect::InspectPluginArgs;
 use new::NewPluginArgs;
+use test::TestPluginArgs;
 use veeksha_app::CommandFailure;
 use veeksha_plugin_project::ProjectError;
 
@@ -22,6 +24,8 @@ pub(crate) enum PluginCommand {
     Build(BuildPluginArgs),
     /// Describe a plugin: kinds, imports, configuration, size and digest.
     Inspect(InspectPluginArgs),
+    /// Run the table tests of a plugin project.
+    Test(TestPluginArgs),
 }
 
 pub(super) fn plugin(command: &PluginCommand, interrupts: &Interrupts) -> Result<u8, CommandFailure> {
@@ -31,6 +35,7 @@ pub(super) fn plugin(command: &PluginCommand, interrupts: &Interrupts) -> Result
         PluginCommand::New(args) => new::new(args),
         PluginCommand::Build(args) => build::build(args),
         PluginCommand::Inspect(args) => inspect::inspect(args),
+        PluginCommand::Test(args) => test::test(args),
     }
 }
 

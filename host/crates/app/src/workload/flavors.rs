@@ -67,7 +67,8 @@ fn files_in(config: &Json) -> BTreeMap<String, PathBuf> {
         .collect()
 }
 
-fn layout(typed: &LuaLayout, warms_up: bool) -> Layout {
+/// Converts the requirements of a Lua flavor on its file.
+pub(crate) fn layout(typed: &LuaLayout, warms_up: bool) -> Layout {
     let columns = typed.columns.iter().map(|(name, column)| {
         let (typed, required, aliases) = match column {
             LuaColumn::Cell(cell) => (*cell, true, Vec::new()),

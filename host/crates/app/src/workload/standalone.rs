@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use veeksha_lua::LuaGrants;
+use veeksha_lua::{LuaGrants, LuaScenario};
+use veeksha_ports::FlavorFactory;
 use veeksha_prompt::{Materializer, Tokenizer};
+use veeksha_scenario::LuaLayout;
 use veeksha_wasm::{Grants, PluginComponent};
 
 use crate::failure::CommandFailure;
 use crate::scenario::source::{Loaded, Source};
 use crate::workload::components;
+use crate::workload::flavors;
 use crate::workload::grants::lua_grants;
 use crate::workload::prompts;
 use crate::workload::tokenizers;
@@ -71,6 +74,26 @@ impl StandaloneHost {
     /// Returns the grants of the functions of a Lua file.
     pub fn lua_grants(&self) -> LuaGrants {
         lua_grants(&self.loaded, &self.tokenizer)
+    }
+
+    /// Returns the flavor of a table with `session` and `columns` in a Lua file: at `path`, or, if
+    /// it is empty, the table that the file returns.
+    ///
+    /// # Errors
+    /// If the table is not a flavor.
+    pub fn lua_flavor(
+        &self,
+        lua: &LuaScenario,
+        path: &str,
+        grants: LuaGrants,
+    ) -> Result<Arc<dyn FlavorFactory>, CommandFailure> {
+        let node = lua.root().nearest_to(path);
+        let layout: LuaLayout = serde_json::from_value(node.to_json())
+            .map_err(|error| CommandFailure::usage(format!("the flavor of the Lua file: {error}")))?;
+        let has_warmup = node.get("warmup").is_some();
+        let layout = flavors::layout(&layout, has_warmup);
+        lua.flavor(path, layout, has_warmup, grants)
+            .map_err(CommandFailure::usage)
     }
 
     /// Validates the configuration of a component against its schema; `key` is its place in

@@ -1,0 +1,21 @@
+//! Table tests of a plugin: `tests/*.toml` and `tests/*.lua` of a project.
+
+mod condition;
+mod diff;
+mod evaluation_case;
+mod format;
+mod lookup;
+mod outcome;
+mod project_tests;
+mod read;
+mod request_input;
+mod run_results;
+mod scenario_case;
+mod session_case;
+mod session_view;
+mod snapshot;
+mod trace_case;
+
+pub use outcome::{TestOutcome, TestProblem, TestReport};
+pub use project_tests::{TestOptions, test_project};
+pub use session_view::{sessions_json, sessions_view};
