@@ -6,6 +6,7 @@
 
 mod form;
 mod inspect;
+mod json_layout;
 mod lua_plugin;
 mod opened;
 pub mod play;

@@ -8,6 +8,7 @@ use veeksha_ports::{PluginFailure, PluginFailureKind, Workload};
 
 use super::format::TestCase;
 use super::session_view::{sessions_json, sessions_view};
+use crate::json_layout::broken_into_lines;
 use crate::opened::{OpenError, OpenedPlugin, PluginSettings};
 use crate::play::{PlayError, PlayedSession, Script, play_agent, play_planned};
 
@@ -23,7 +24,7 @@ pub(crate) struct CaseResult {
 impl CaseResult {
     /// A result whose snapshot is its JSON.
     pub(crate) fn of(value: Value) -> Result<Self, CommandFailure> {
-        let snapshot = serde_json::to_string_pretty(&value).map_err(CommandFailure::internal)?;
+        let snapshot = broken_into_lines(&value.to_string());
         Ok(CaseResult { value, snapshot })
     }
 }

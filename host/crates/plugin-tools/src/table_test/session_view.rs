@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use veeksha_app::CommandFailure;
 use veeksha_decisions::CanonicalSteps;
 
+use crate::json_layout::broken_into_lines;
 use crate::play::PlayedSession;
 
 /// Returns the canonical JSON of sessions: an array with the steps of each, on several lines.
@@ -16,7 +17,8 @@ pub fn sessions_json(sessions: &[PlayedSession]) -> Result<String, CommandFailur
         .iter()
         .flat_map(|session| session.steps.iter().cloned())
         .collect();
-    serde_json::to_string_pretty(&CanonicalSteps(&steps)).map_err(CommandFailure::internal)
+    let compact = serde_json::to_string(&CanonicalSteps(&steps)).map_err(CommandFailure::internal)?;
+    Ok(broken_into_lines(&compact))
 }
 
 /// Returns `{ "sessions": […] }`, in which a session has the nodes of all its steps.

@@ -19,10 +19,9 @@ fn path(tests: &Path, name: &str) -> PathBuf {
             '-'
         }
     };
-    let name: String = name.chars().map(letter).collect();
-    tests
-        .join(FOLDER)
-        .join(format!("{}.json", name.trim_matches('-')))
+    let letters: String = name.chars().map(letter).collect();
+    let words: Vec<&str> = letters.split('-').filter(|word| !word.is_empty()).collect();
+    tests.join(FOLDER).join(format!("{}.json", words.join("-")))
 }
 
 /// Compares a result with its snapshot. With `update`, writes a snapshot that is missing or
