@@ -100,9 +100,12 @@ pub(crate) fn project_manifest(folder: &Path) -> Result<PluginManifest, CommandF
         .map_err(|error| CommandFailure::usage(format!("{}: {error}", path.display())))
 }
 
-/// Returns the file of a project that the host runs: its component, or its Lua source.
+/// Returns the file of a project that the host runs: its component, or for Lua the scenario that
+/// uses the plugin, because the plugin itself may be a function of a configuration.
 pub(crate) fn output_of(folder: &Path, manifest: &PluginManifest) -> PathBuf {
+    let scenario = folder.join("scenario.lua");
     match manifest.language {
+        Language::Lua if scenario.is_file() => scenario,
         Language::Lua => folder.join("src").join("plugin.lua"),
         _ => folder.join("build").join(format!("{}.wasm", manifest.name)),
     }
