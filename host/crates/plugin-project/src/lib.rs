@@ -11,11 +11,13 @@
 #![forbid(unsafe_code)]
 
 mod build_plugin;
+mod contract;
 mod embedded;
 mod error;
 mod language;
 mod new_project;
 mod project;
+mod python_imports;
 mod project_files;
 mod tool;
 

@@ -60,7 +60,8 @@ pub(crate) fn run(tool: &str, command: &mut Command) -> Result<Vec<u8>, ProjectE
     })
 }
 
-fn end_of(status: ExitStatus) -> String {
+/// Returns how a program ended: `failed with exit status 1`.
+pub(crate) fn end_of(status: ExitStatus) -> String {
     match status.code() {
         Some(code) => format!("failed with exit status {code}"),
         None => "was ended by a signal".to_owned(),

@@ -1,6 +1,7 @@
 //! The languages whose projects can be built, with one file per language.
 
 mod c;
+mod python;
 mod rust;
 
 use std::path::{Path, PathBuf};
@@ -48,7 +49,8 @@ pub(crate) fn build_of(language: Language) -> Option<&'static dyn LanguageBuild>
     match language {
         Language::Rust => Some(&rust::RustBuild),
         Language::C => Some(&c::CBuild),
-        Language::Python | Language::JavaScript | Language::TypeScript | Language::Lua => None,
+        Language::Python => Some(&python::PythonBuild),
+        Language::JavaScript | Language::TypeScript | Language::Lua => None,
     }
 }
 
