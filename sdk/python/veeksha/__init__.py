@@ -85,7 +85,7 @@ from .message import (
     video,
 )
 from .metric import Better, Definition, Metric, Sample, Samples
-from .plugin import Plugin, plugin
+from ._plugin import Plugin, plugin
 
 __all__ = [
     "Agent",

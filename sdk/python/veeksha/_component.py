@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from . import _exports, _report, _returns, _sandbox, blobs, draws, log, tokens
 from ._contract import CLASSES
 from .error import Error
-from .plugin import config_type, registered
+from ._plugin import config_type, registered
 from .schema import schema
 
 

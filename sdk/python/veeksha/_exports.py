@@ -24,7 +24,7 @@ from .flavor import Group, Layout, Row, Trace
 from .generator import whole
 from .graph import Guarantees, Session
 from .metric import Definition, Sample, Samples
-from .plugin import Plugin, config_type, parameter, registered
+from ._plugin import Plugin, config_type, parameter, registered
 
 #: Wraps an error for the runtime: `componentize_py_types.Err`, or the error itself in tests.
 _wrap: Callable[[Error], BaseException] = lambda error: error

@@ -48,6 +48,9 @@ class SandboxError(Exception):
         self.hint = hint
 
 
+SandboxError.__module__ = "veeksha"
+
+
 def is_live() -> bool:
     """True in the host, False while the component is built."""
     return _live

@@ -10,7 +10,7 @@ from ._numbers import U32
 from .answer import Failure, Response, ToolResult
 from .draws import Random
 from .graph import Guarantees, Request, SessionNode, ToolRun, split
-from .plugin import C, Plugin
+from ._plugin import C, Plugin
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from .draws import Random
-from .plugin import C, Plugin
+from ._plugin import C, Plugin
 
 
 class ArrivalProcess(Plugin[C]):

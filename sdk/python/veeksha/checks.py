@@ -8,7 +8,7 @@ from typing import Any, ClassVar, cast
 
 from ._numbers import U64, Finite, Nanos
 from .completion import Completion
-from .plugin import C, Plugin
+from ._plugin import C, Plugin
 
 
 class RequestCheck(Plugin[C]):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias, Union
 from ._numbers import U16, U32
 from .answer import TokenProbabilities, Usage
 from .error import Error
-from .plugin import C, Plugin
+from ._plugin import C, Plugin
 
 
 class Framing(Enum):

@@ -11,7 +11,7 @@ from ._numbers import U32
 from .error import Error
 from .graph import Guarantees, Request, Session
 from .message import Segment, synthetic
-from .plugin import C, Plugin
+from ._plugin import C, Plugin
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as DefaultTypeVar

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Union
 
 from .draws import Random
 from .graph import Guarantees, Request, Session
-from .plugin import C, Plugin
+from ._plugin import C, Plugin
 
 
 class SessionGenerator(Plugin[C]):

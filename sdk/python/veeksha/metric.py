@@ -9,7 +9,7 @@ from typing import ClassVar
 from ._numbers import U32, Finite, Positive
 from .completion import Completion
 from .error import Error
-from .plugin import C, Plugin
+from ._plugin import C, Plugin
 
 
 class Better(Enum):
