@@ -42,6 +42,7 @@ mod output;
 mod page;
 mod profiles;
 mod published;
+mod python_projects;
 mod quickstart;
 mod recording_server;
 mod records;

@@ -1,4 +1,4 @@
-"""The classes of this package that stand for the types of the contract.
+"""The classes of this package that represent the types of the contract.
 
 The runtime of components makes and reads values by the classes that it finds in its generated
 modules. They are replaced by those of this package, so that nothing is converted. The names are

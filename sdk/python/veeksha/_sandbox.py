@@ -180,7 +180,7 @@ def _clock() -> None:
     )
 
     class Instances(type):
-        """Makes the replacement stand for the original in `isinstance`."""
+        """Accepts instances of the original class in `isinstance`."""
 
         def __instancecheck__(cls, instance: object) -> bool:
             return isinstance(instance, cls.__mro__[1])

@@ -17,8 +17,8 @@ mod error;
 mod language;
 mod new_project;
 mod project;
-mod python_imports;
 mod project_files;
+mod python_imports;
 mod tool;
 
 pub use build_plugin::{BuildOptions, BuildProfile, PluginBuild, build_plugin};

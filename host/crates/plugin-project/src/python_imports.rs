@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::error::ProjectError;
 
-/// The modules of the SDK that stand for an interface of the host with the same name.
+/// The modules of the SDK that represent an interface of the host with the same name.
 const MODULES: [&str; 2] = ["tokens", "blobs"];
 
 /// Returns the interfaces of the host whose modules the sources in a folder import, in the order of

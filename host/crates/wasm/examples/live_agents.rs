@@ -120,8 +120,8 @@ fn status(name: &str) -> u64 {
     kibibytes.unwrap_or(0) * 1024
 }
 
-/// Returns the memory that this process does not share. Resident memory counts the initial memory of
-/// a component once for each instance, although all of them share its unchanged pages.
+/// Returns the memory that this process does not share. Resident memory counts the initial memory
+/// of a component once for each instance, although all of them share its unchanged pages.
 fn private() -> u64 {
     status("RssAnon:")
 }

@@ -1,4 +1,4 @@
-"""A session generator that misbehaves in the way that its configuration names.
+"""A session generator that misbehaves as its configuration states.
 
 Each function returns what the method `session` returns; the tests look for the line numbers of the
 lines that are marked with their name.

@@ -66,9 +66,9 @@ impl LanguageBuild for PythonBuild {
     }
 }
 
-/// Writes the inputs of the tool into a temporary folder: the contract, the entry module, and copies
-/// of the plugin and the SDK. Copies, because the interpreter writes its caches next to a source,
-/// and a cached module changes the component.
+/// Writes the inputs of the tool into a temporary folder: the contract, the entry module, and
+/// copies of the plugin and the SDK. Copies, because the interpreter writes its caches next to a
+/// source, and a cached module changes the component.
 fn inputs(job: &BuildJob<'_>, source: &Path, modules: &[&str]) -> Result<tempfile::TempDir, ProjectError> {
     let folder = tempfile::tempdir().map_err(|error| unwritable(&std::env::temp_dir(), &error))?;
     for name in ["wit", "entry"] {
@@ -128,8 +128,8 @@ fn run(command: &mut Command, report: &dyn Fn(&str)) -> Result<(), ProjectError>
     })
 }
 
-/// Returns the SDK's message in the output of the tool, which surrounds it with traces of its own
-/// and of the interpreter; all of the output if there is none.
+/// Returns the SDK's message in the output of the tool, which surrounds it with its traces and those
+/// of the interpreter; all of the output if there is none.
 fn essential(messages: &str) -> &str {
     const MARK: &str = "veeksha: ";
     let Some((_, message)) = messages.split_once(MARK) else {
@@ -149,8 +149,8 @@ enum Componentizer {
 }
 
 impl Componentizer {
-    /// Finds the pinned version on the search path or in the cache folder, and otherwise installs it
-    /// in the cache folder.
+    /// Finds the pinned version on the search path or in the cache folder, and otherwise installs
+    /// it in the cache folder.
     fn find_or_install(report: &dyn Fn(&str)) -> Result<Self, ProjectError> {
         let mut searched = Vec::new();
         match tool::on_path("componentize-py") {
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn texts_of_the_manifest_are_quoted_for_python() {
-        let manifest = "[plugin]\nname = \"coder\"\nversion = \"0.1.0\"\nsummary = 'says \"hi\" \\ é'\n\
+        let manifest = "[plugin]\nname = \"coder\"\nversion = \"0.1.0\"\nsummary = 'a \"hi\" \\ é'\n\
                         kinds = [\"metric\", \"slo-check\"]\n[build]\nlanguage = \"python\"\n";
         let manifest = PluginManifest::parse(manifest).unwrap();
         let job = BuildJob {
@@ -320,7 +320,7 @@ mod tests {
             entry_module(&job),
             "from veeksha._component import export\n\nexport(\n    globals(),\n    module=\"plugin\",\n    \
              kinds=[\"metric\",\"slo-check\"],\n    name=\"coder\",\n    version=\"0.1.0\",\n    \
-             summary=\"says \\\"hi\\\" \\\\ é\",\n)\n"
+             summary=\"a \\\"hi\\\" \\\\ é\",\n)\n"
         );
     }
 

@@ -1,41 +1,44 @@
-"""The API of a server that answers with a line of JSON for each word."""
+"""An API that streams JSON objects as server-sent events: here the chat API of OpenAI.
 
-from dataclasses import dataclass
-from typing import Annotated
+Change the request and `decode` to match another API.
+"""
 
 from veeksha import Endpoint, EndpointCodec, Framing, Parts, plugin
 from veeksha.codec import json
 
 
-@dataclass
-class Config:
-    """The version of the API."""
-
-    version: Annotated[str, "The header `x-api-version` of each request."] = "2"
-
-
 @plugin
-class WordLines(EndpointCodec[Config]):
-    """Requests are a JSON object, answers lines such as `{"word": "Hello"}`."""
+class ChatStream(EndpointCodec):
+    """Reads text, finish reason and usage, and nothing else."""
 
     def endpoint(self) -> Endpoint:
+        # A string that is a placeholder alone becomes its value; without one, the member is left
+        # out. The path follows the target's address.
         request = {
             "model": "{{model}}",
             "messages": "{{messages}}",
-            # A member whose placeholder has no value is left out.
-            "limit": "{{max_tokens}}",
+            "max_tokens": "{{max_tokens}}",
+            "stream": True,
+            "stream_options": {"include_usage": True},
         }
-        headers = {"x-api-version": self.config.version}
-        return Endpoint.of("v2/speak", request, Framing.LINES, headers)
+        return Endpoint.of("chat/completions", request, Framing.EVENT_STREAM)
 
     def decode(self, event: bytes, parts: Parts) -> None:
-        line = json(event)
-        if "failed" in line:
-            parts.error(line["failed"])
-        if line.get("word"):
-            parts.content(line["word"])
-        if "tokens" in line:
-            parts.usage(line["tokens"]["prompt"], line["tokens"]["answer"])
-        if "ended" in line:
-            parts.finish(line["ended"])
+        if event == b"[DONE]":
             parts.done()
+            return
+        message = json(event)
+        if "error" in message:
+            parts.error(message["error"]["message"])
+            return
+        for choice in message["choices"]:
+            text = choice["delta"].get("content")
+            if text:
+                parts.content(text)
+            else:
+                parts.role()
+            if choice.get("finish_reason"):
+                parts.finish(choice["finish_reason"])
+        usage = message.get("usage")
+        if usage:
+            parts.usage(usage["prompt_tokens"], usage["completion_tokens"])

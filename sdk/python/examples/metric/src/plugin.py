@@ -1,4 +1,4 @@
-"""The time for which answers stood still."""
+"""The time for which answers paused."""
 
 from dataclasses import dataclass
 from typing import Annotated
