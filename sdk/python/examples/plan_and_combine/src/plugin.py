@@ -59,6 +59,9 @@ class PlanAndCombine(Agent[Config]):
             return self.combine()
         return Step.end()
 
+    def cancelled(self, response: Response) -> Step:
+        return Step.end()
+
     def tool_ended(self, ended: ToolResult) -> Step:
         self.open_tools -= 1
         return Step.wait() if self.open_tools else self.combine()
