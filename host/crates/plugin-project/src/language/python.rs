@@ -168,10 +168,13 @@ impl Componentizer {
             return Err(missing(searched, "there is no home folder for a private environment").into());
         };
         let folder = cache.join("tools").join(format!("componentize-py-{VERSION}"));
-        if !interpreter(&folder).is_file() {
-            if let Err(why) = install(&folder, report) {
-                return Err(missing(searched, &format!("{}: {why}", folder.display())).into());
-            }
+        let installed = if interpreter(&folder).is_file() {
+            Ok(())
+        } else {
+            install(&folder, report)
+        };
+        if let Err(why) = installed {
+            return Err(missing(searched, &format!("{}: {why}", folder.display())).into());
         }
         Ok(Componentizer::Private(interpreter(&folder)))
     }
