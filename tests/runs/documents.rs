@@ -161,6 +161,7 @@ fn every_command_of_the_documents_works() {
         "docs/traffic.md",
         "docs/traces.md",
         "docs/plugins.md",
+        "docs/plugin-testing.md",
         "docs/cookbook.md",
         "docs/prompts.md",
         "docs/targets.md",

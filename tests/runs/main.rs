@@ -40,6 +40,7 @@ mod objectives;
 mod other_tools;
 mod output;
 mod page;
+mod plugin_tools;
 mod profiles;
 mod published;
 mod python_projects;

@@ -4,6 +4,8 @@
 //! [`inspect`] describes one.
 #![forbid(unsafe_code)]
 
+mod check;
+mod contract;
 mod form;
 mod inspect;
 mod json_layout;
@@ -11,10 +13,15 @@ mod lua_plugin;
 mod opened;
 pub mod play;
 mod plugin_file;
+mod preview;
 mod refusal;
+mod session_graph;
 pub mod table_test;
 
+pub use check::{PluginCheck, check};
 pub use form::FileForm;
 pub use inspect::{Inspection, inspect};
 pub use opened::{OpenError, OpenedPlugin, PluginSettings};
 pub use plugin_file::PluginFile;
+pub use preview::{Preview, PreviewOptions, preview};
+pub use session_graph::session_graph;

@@ -1,16 +1,21 @@
 //! `veeksha-host plugin`: tools for the authors of plugins, with one file per command.
 
 mod build;
+mod check;
 mod inspect;
 mod new;
+mod run;
+mod settings;
 mod test;
 
 use clap::Subcommand;
 
 use crate::interrupt::Interrupts;
 use build::BuildPluginArgs;
+use check::CheckPluginArgs;
 use inspect::InspectPluginArgs;
 use new::NewPluginArgs;
+use run::RunPluginArgs;
 use test::TestPluginArgs;
 use veeksha_app::CommandFailure;
 use veeksha_plugin_project::ProjectError;
@@ -24,6 +29,10 @@ pub(crate) enum PluginCommand {
     Build(BuildPluginArgs),
     /// Describe a plugin: kinds, imports, configuration, size and digest.
     Inspect(InspectPluginArgs),
+    /// Check what a plugin imports and exports, without compiling or executing it.
+    Check(CheckPluginArgs),
+    /// Print the first sessions, arrivals or metrics of a plugin.
+    Run(RunPluginArgs),
     /// Run the table tests of a plugin project.
     Test(TestPluginArgs),
 }
@@ -35,6 +44,8 @@ pub(super) fn plugin(command: &PluginCommand, interrupts: &Interrupts) -> Result
         PluginCommand::New(args) => new::new(args),
         PluginCommand::Build(args) => build::build(args),
         PluginCommand::Inspect(args) => inspect::inspect(args),
+        PluginCommand::Check(args) => check::check(args),
+        PluginCommand::Run(args) => run::run(args),
         PluginCommand::Test(args) => test::test(args),
     }
 }

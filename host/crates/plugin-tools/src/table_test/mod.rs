@@ -17,5 +17,7 @@ mod snapshot;
 mod trace_case;
 
 pub use outcome::{TestOutcome, TestProblem, TestReport};
-pub use project_tests::{TestOptions, test_project};
+pub use project_tests::{TestOptions, named_kind, test_project};
+pub(crate) use session_case::play as play_sessions;
 pub use session_view::{sessions_json, sessions_view};
+pub(crate) use trace_case::open as open_trace;

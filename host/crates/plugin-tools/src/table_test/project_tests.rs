@@ -199,7 +199,10 @@ fn settings(case: &TestCase) -> Result<PluginSettings, CommandFailure> {
 }
 
 /// Returns the kind with a name.
-pub(crate) fn named_kind(name: &str) -> Result<PluginKind, String> {
+///
+/// # Errors
+/// The nearest name.
+pub fn named_kind(name: &str) -> Result<PluginKind, String> {
     PluginKind::from_name(name).ok_or_else(|| {
         let names = PluginKind::ALL.map(PluginKind::name);
         match veeksha_slo::nearest(name, names) {
