@@ -130,7 +130,9 @@ fn contents(name: &str, language: Language, example: &Example) -> Vec<(PathBuf, 
     let layout = layout_of(language);
     let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
     for (from, to) in layout.copies {
-        let of_project = |path: &str| !NOT_OF_PROJECTS.iter().any(|part| path.starts_with(part));
+        let of_project = |path: &str| {
+            !NOT_OF_PROJECTS.iter().any(|part| path.starts_with(part)) && is_of_kind(path, example.kind)
+        };
         for (path, bytes) in files_below(from).filter(|(path, _)| of_project(path)) {
             files.push((Path::new(SDK_FOLDER).join(to).join(path), bytes.to_vec()));
         }
@@ -153,6 +155,14 @@ fn contents(name: &str, language: Language, example: &Example) -> Vec<(PathBuf, 
         }
     }
     files
+}
+
+/// Returns false for bindings of another kind: the SDK of C has a folder of them for each.
+fn is_of_kind(path: &str, kind: PluginKind) -> bool {
+    let folder = path
+        .strip_prefix("generated/")
+        .and_then(|path| path.split_once('/'));
+    folder.is_none_or(|(folder, _)| folder == snake(kind.name()))
 }
 
 /// The texts of an example that differ in a project.
@@ -299,6 +309,22 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_project_in_c_has_the_bindings_of_its_kind_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().join("gaps");
+        let metric = NewProject {
+            folder: &project,
+            kind: PluginKind::Metric,
+            language: Language::C,
+        };
+        new_project(&metric).unwrap();
+        assert!(project.join("sdk/veeksha.h").is_file());
+        assert!(project.join("sdk/generated/metric/contract.h").is_file());
+        let generated = std::fs::read_dir(project.join("sdk/generated")).unwrap();
+        assert_eq!(generated.count(), 1);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 return {
   session_generator = {
     type = "wasm",
-    plugin = "build/persistent.wasm",
+    plugin = "build/ask_again.wasm",
     config = { turns = 3 },
   },
   traffic_scheduler = { type = "concurrent", target_concurrent_sessions = 4, rampup_seconds = 0 },

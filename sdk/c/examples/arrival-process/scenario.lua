@@ -8,7 +8,7 @@ return {
   },
   traffic_scheduler = {
     type = "arrival_process",
-    process = { type = "wasm", plugin = "build/ramp.wasm", config = { acceleration = 0.5 } },
+    process = { type = "wasm", plugin = "build/rising_rate.wasm", config = { acceleration = 0.5 } },
   },
   client = { api_base = "sim://default" },
   runtime = { max_sessions = 20 },

@@ -9,7 +9,7 @@ return {
     end,
   },
   traffic_scheduler = { type = "rate", interval_generator = { type = "poisson", arrival_rate = 5 } },
-  evaluators = { { type = "wasm", plugin = "build/longest_gap.wasm" } },
+  evaluators = { { type = "wasm", plugin = "build/answer_gaps.wasm" } },
   client = { api_base = "sim://default" },
   runtime = { max_sessions = 20 },
 }

@@ -9,7 +9,7 @@ return {
     end,
   },
   traffic_scheduler = { type = "rate", interval_generator = { type = "poisson", arrival_rate = 5 } },
-  evaluators = { { type = "wasm", plugin = "build/no_pause.wasm", config = { longest_pause = 0.2 } } },
+  evaluators = { { type = "wasm", plugin = "build/no_long_pause.wasm", config = { longest_pause = 0.2 } } },
   client = { api_base = "sim://default" },
   runtime = { max_sessions = 20 },
 }

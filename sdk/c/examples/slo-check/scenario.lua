@@ -10,7 +10,7 @@ return {
     end,
   },
   traffic_scheduler = { type = "rate", interval_generator = { type = "poisson", arrival_rate = 5 } },
-  evaluators = { { type = "wasm", plugin = "build/tiers.wasm", config = { gold = 1, silver = 4 } } },
+  evaluators = { { type = "wasm", plugin = "build/tier_bounds.wasm", config = { gold = 1, silver = 4 } } },
   client = { api_base = "sim://default" },
   runtime = { max_sessions = 20 },
 }

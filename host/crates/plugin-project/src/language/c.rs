@@ -11,13 +11,19 @@ use crate::tool;
 /// The variable that names an installed wasi-sdk.
 const SDK_VARIABLE: &str = "WASI_SDK_PATH";
 const TARGET: &str = "--target=wasm32-wasi";
-/// The file of the SDK with the flags of every compilation, which its Makefile uses as well.
+/// The files of the SDK with the flags of a compilation and of the linker, which its Makefile uses as
+/// well.
 const FLAGS: &str = "flags.txt";
+const LINK_FLAGS: &str = "link.txt";
 /// The sources of the SDK, in its folder.
 const SDK_SOURCES: [&str; 2] = ["veeksha.c", "veeksha_json.c"];
 /// The library with which `printf` writes numbers of every size. Without it, the C library reports a
-/// `long double` on standard error, and every plugin that formats text would import WASI.
+/// `long double` on standard error, and every plugin that formats text would import WASI. Zig's
+/// always contains it.
 const PRINTF: &str = "c-printscan-long-double";
+/// Lets the stack end at the beginning of memory: a program that exceeds it traps instead of
+/// overwriting its data. Zig does so without the flag, which it refuses.
+const STACK_FIRST: &str = "-Wl,--stack-first";
 
 /// Builds with clang or zig.
 pub(super) struct CBuild;
@@ -29,8 +35,8 @@ struct CCompiler {
     command: Vec<PathBuf>,
     /// Compiler and version.
     version: String,
-    /// True if the C library has the library [`PRINTF`] separately.
-    has_printf: bool,
+    /// Arguments of the linker in addition to those of the SDK.
+    link: Vec<String>,
 }
 
 impl LanguageBuild for CBuild {
@@ -60,11 +66,8 @@ impl LanguageBuild for CBuild {
         }
         linked.push(contract.join("contract_component_type.o"));
         let module = objects.join("module.wasm");
-        let mut command = compiler.command(job);
-        command.arg("-o").arg(&module).args(&linked);
-        if compiler.has_printf {
-            command.arg(format!("-l{PRINTF}"));
-        }
+        let mut command = compiler.command(job, LINK_FLAGS);
+        command.arg("-o").arg(&module).args(&linked).args(&compiler.link);
         tool::run("the linker of C", &mut command)?;
         Ok(ToolOutput {
             path: module,
@@ -146,10 +149,11 @@ impl CCompiler {
         if !linker.is_some_and(is_program) {
             return Err("it has no linker wasm-ld".to_owned());
         }
+        let printf = has(&format!("lib{PRINTF}.a")).then(|| format!("-l{PRINTF}"));
         Ok(CCompiler {
-            command: vec![clang.clone()],
             version: version.lines().next().unwrap_or("clang").to_owned(),
-            has_printf: has(&format!("lib{PRINTF}.a")),
+            link: printf.into_iter().chain([STACK_FIRST.to_owned()]).collect(),
+            command: vec![clang],
         })
     }
 
@@ -159,23 +163,18 @@ impl CCompiler {
         Some(CCompiler {
             command: program.iter().chain(&["cc"]).map(PathBuf::from).collect(),
             version: format!("zig {version}"),
-            has_printf: false,
+            link: Vec::new(),
         })
     }
 
-    /// The compiler with the flags of the SDK.
-    fn command(&self, job: &BuildJob<'_>) -> Command {
+    /// The compiler with the flags of a file of the SDK.
+    fn command(&self, job: &BuildJob<'_>, flags: &str) -> Command {
         let mut command = Command::new(self.command.first().map_or(Path::new("clang"), PathBuf::as_path));
         command.current_dir(job.folder);
         command.args(self.command.iter().skip(1));
-        let mut flags = std::ffi::OsString::from("@");
-        flags.push(job.sdk.join(FLAGS));
-        command.arg(flags);
-        // Of two levels, the later counts.
-        command.arg(match job.profile {
-            BuildProfile::Release => "-O2",
-            BuildProfile::Dev => "-O1",
-        });
+        let mut response_file = std::ffi::OsString::from("@");
+        response_file.push(job.sdk.join(flags));
+        command.arg(response_file);
         command
     }
 
@@ -196,7 +195,11 @@ impl CCompiler {
             "sdk"
         };
         let object = objects.join(format!("{owner}-{}.o", name.display()));
-        let mut command = self.command(job);
+        let mut command = self.command(job, FLAGS);
+        if job.profile == BuildProfile::Dev {
+            // Of two levels, the later counts.
+            command.arg("-O1");
+        }
         command.arg(debug).arg("-I").arg(&job.sdk).arg("-I").arg(contract);
         command.arg(format!(
             "-ffile-prefix-map={}={}",

@@ -85,7 +85,7 @@ pub(crate) fn layout_of(language: Language) -> SdkLayout {
         },
         Language::Lua => SdkLayout {
             copies: &[("lua", "")],
-            replacements: &[],
+            replacements: &[("\"../..\"", "\"sdk\"")],
         },
     }
 }

@@ -16,7 +16,7 @@ struct exports_agent_generator_agent_t {
 };
 
 void exports_agent_generator_describe(exports_agent_generator_descriptor_t *ret) {
-  *ret = veeksha_descriptor("persistent", "0.1.0", "asks again until an answer is short",
+  *ret = veeksha_descriptor("ask_again", "0.1.0", "asks again until an answer is short",
                             "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
                             "\"turns\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":100,\"default\":5}}}");
 }

@@ -12,7 +12,7 @@ struct exports_arrival_process_process_t {
 };
 
 void exports_arrival_process_describe(exports_arrival_process_descriptor_t *ret) {
-  *ret = veeksha_descriptor("ramp", "0.1.0", "a rate that rises steadily",
+  *ret = veeksha_descriptor("rising_rate", "0.1.0", "a rate that rises steadily",
                             "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
                             "\"acceleration\":{\"type\":\"number\",\"minimum\":0,\"default\":0.5}}}");
 }

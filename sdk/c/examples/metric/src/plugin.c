@@ -10,7 +10,7 @@ struct exports_metric_collector_t {
 };
 
 void exports_metric_describe(exports_metric_descriptor_t *ret) {
-  *ret = veeksha_descriptor("longest_gap", "0.1.0", "longest gap between two chunks of an answer",
+  *ret = veeksha_descriptor("answer_gaps", "0.1.0", "longest gap between two chunks of an answer",
                             "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{}}");
 }
 

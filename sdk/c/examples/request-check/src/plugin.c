@@ -10,7 +10,7 @@ struct exports_request_check_checker_t {
 };
 
 void exports_request_check_describe(exports_request_check_descriptor_t *ret) {
-  *ret = veeksha_descriptor("no_pause", "0.1.0", "a good answer never pauses for long",
+  *ret = veeksha_descriptor("no_long_pause", "0.1.0", "a good answer never pauses for long",
                             "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
                             "\"longest_pause\":{\"type\":\"number\",\"exclusiveMinimum\":0,\"default\":0.2}}}");
 }

@@ -11,7 +11,7 @@ struct exports_slo_check_checker_t {
 };
 
 void exports_slo_check_describe(exports_slo_check_descriptor_t *ret) {
-  *ret = veeksha_descriptor("tiers", "0.1.0", "the P99 of the time to the first chunk of each tier",
+  *ret = veeksha_descriptor("tier_bounds", "0.1.0", "the P99 of the time to the first chunk of each tier",
                             "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{"
                             "\"gold\":{\"type\":\"number\",\"exclusiveMinimum\":0,\"default\":0.5},"
                             "\"silver\":{\"type\":\"number\",\"exclusiveMinimum\":0,\"default\":2}}}");
