@@ -1,4 +1,5 @@
-//! Measures the sessions per second of one virtual machine, and the cost of an agent's step.
+//! Measures the sessions per second of one virtual machine, the cost of an agent's step, and the
+//! memory of live agents.
 //!
 //! `cargo run --release -p veeksha-lua --example lua_throughput`
 
@@ -13,6 +14,8 @@ use veeksha_ports::{AgentSource, AgentStep, Workload};
 use veeksha_scenario::LuaKind;
 
 const SESSIONS: u32 = 20_000;
+/// The number of agents that are alive at once.
+const LIVE: u64 = 10_000;
 
 /// A conversation of three turns, an agent of four requests, and one with two subagents.
 const SCENARIO: &str = r#"
@@ -97,7 +100,41 @@ fn main() -> Result<(), Box<dyn Error>> {
             );
         }
     }
+    let factory = scenario.workload("act", LuaKind::Agent, None, grants)?;
+    if let Workload::Reactive(mut agents) = factory.open()? {
+        let before = resident_kib();
+        for index in 0..LIVE {
+            agents.start(SessionId(index))?;
+        }
+        let each = (resident_kib() - before) / LIVE as f64;
+        let began = clock.now();
+        let answers = answer_all(&mut *agents, &[1, 2, 3, 4])?;
+        println!(
+            "live:           {LIVE} agents at once, {each:.1} KiB each; {:.0} steps/s",
+            f64::from(answers) / seconds(began)
+        );
+    }
     Ok(())
+}
+
+/// Answers each node of every live session, and returns the number of answers.
+fn answer_all(agents: &mut dyn AgentSource, nodes: &[u32]) -> Result<u32, Box<dyn Error>> {
+    let mut answers = 0;
+    for node in nodes {
+        for index in 0..LIVE {
+            agents.answered(SessionId(index), NodeId(*node), &Response::default(), 0)?;
+            answers += 1;
+        }
+    }
+    Ok(answers)
+}
+
+/// The resident memory of this process; 0 where the system does not report it.
+fn resident_kib() -> f64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok())
+        .unwrap_or(0.0)
 }
 
 /// Plays sessions to their end and returns the number of steps, their starts included.

@@ -626,3 +626,26 @@ assert(s.ok and s.cancelled == nil)
     assert_eq!(one(&step).history_parent, Some(node(1)));
     assert!(go(&mut *agents, 2, "whole").done);
 }
+
+/// The memory of a machine bounds its agents: 10,000 that wait for an answer take less than 8 KiB
+/// each.
+#[test]
+fn ten_thousand_agents_live_in_80_mib() {
+    let mut folder = agent(
+        "local plan = session:request { user = synthetic(session.rng:int(50, 150)), output = 120 }
+         local a, b = session:parallel({ user = 'a', history = plan }, { user = 'b', history = plan })
+         session:request { user = `{plan.text} {a.text} {b.text}`, history = a, after = b }",
+    );
+    folder.limits.memory_bytes = 80 * 1024 * 1024;
+    let mut agents = folder.agents(1);
+    let sessions = || (0..10_000).map(SessionId);
+    for session in sessions() {
+        assert_eq!(agents.start(session).unwrap().added.requests.len(), 1);
+    }
+    for number in 1..=4 {
+        for session in sessions() {
+            let step = agents.answered(session, node(number), &answer("ok"), 1).unwrap();
+            assert_eq!(step.done, number == 4);
+        }
+    }
+}

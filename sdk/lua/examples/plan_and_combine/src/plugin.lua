@@ -3,11 +3,11 @@
 -- (sdk/README.md), and makes the same sessions in each.
 
 ---@param config? { plan_tokens?: integer, retries?: integer }
----@return fun(session: veeksha.AgentSession)
 return function(config)
   local plan_tokens = config and config.plan_tokens or 200
   local retries = config and config.retries or 2
 
+  ---@param session veeksha.AgentSession
   return function(session)
     session:label("agent", "plan_and_combine")
     local task = plan_tokens + session.rng:stream("plan"):word() % 100

@@ -1,0 +1,10 @@
+-- Runs the plugin against the built-in simulator: veeksha-host run scenario.lua
+local plugin = require("src/plugin")
+
+---@type veeksha.Scenario
+return {
+  session_generator = { type = "lua", agent = plugin { turns = 3 } },
+  traffic_scheduler = { type = "concurrent", target_concurrent_sessions = 4, rampup_seconds = 0 },
+  client = { api_base = "sim://default" },
+  runtime = { max_sessions = 20 },
+}
