@@ -33,6 +33,7 @@ mod guests;
 mod headers;
 mod health;
 mod interrupts;
+mod languages;
 mod limits;
 mod live;
 mod llama;
