@@ -1,5 +1,5 @@
-//! Plugins in each language: the examples of the SDKs are built with the tools of their language, and
-//! one agent makes the same sessions in all of them.
+//! Plugins in each language: the examples of the SDKs are built with the tools of their language,
+//! and one agent makes the same sessions in all of them.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -7,9 +7,9 @@ use std::process::Output;
 use serde_json::Value;
 
 use crate::results::{json, latest, lines};
-use crate::simulated::{ends_with, path};
+use crate::simulated::path;
 use crate::skip::skip;
-use crate::support::{assert_code, program, root, stderr, veeksha};
+use crate::support::{assert_code, program, root, scenario, stderr, veeksha};
 
 const DECISIONS: &str = "decisions.jsonl";
 
@@ -22,7 +22,8 @@ const SDKS: [(&str, &str); 4] = [
     ("c", "c-guest"),
 ];
 
-/// Runs `plugin build` with the tools that the user has, which the other tests do not look for.
+/// Runs `plugin build` with the tools that the user or `.ci/run` has installed; the folders in
+/// which the program looks for them are those of the user, which the other tests replace.
 fn build(project: &Path, component: &Path) -> Output {
     let mut command = program();
     command.args(["plugin", "build", path(project), "--output", path(component)]);
@@ -30,6 +31,11 @@ fn build(project: &Path, component: &Path) -> Output {
         Some(cache) => command.env("XDG_CACHE_HOME", cache),
         None => command.env_remove("XDG_CACHE_HOME"),
     };
+    if let Some(tools) = python_tools() {
+        let before = std::env::var_os("PATH").unwrap_or_default();
+        let folders = std::iter::once(tools).chain(std::env::split_paths(&before));
+        command.env("PATH", std::env::join_paths(folders).expect("a path"));
+    }
     // Cargo compiles the packages of all examples once, from the lock file of this workspace.
     if project.join("Cargo.toml").is_file() {
         let lock = project.join("Cargo.lock");
@@ -40,6 +46,14 @@ fn build(project: &Path, component: &Path) -> Output {
             .env("CARGO_NET_OFFLINE", "true");
     }
     command.output().expect("the program starts")
+}
+
+/// The folder of componentize-py, if `.ci/run` has installed it.
+fn python_tools() -> Option<PathBuf> {
+    let folder = PathBuf::from(std::env::var_os("VEEKSHA_TEST_PYTHON")?)
+        .parent()?
+        .to_owned();
+    folder.join("componentize-py").exists().then_some(folder)
 }
 
 /// Builds a project. Returns none, and counts the calling test as skipped, if the tools of its
@@ -86,10 +100,18 @@ const PROFILE: &str =
 fn simulated(folder: &Path, generator: &str) -> PathBuf {
     let profile = folder.join("profile.yml");
     std::fs::write(&profile, PROFILE).expect("a writable folder");
-    let arguments = ["--profile", path(&profile)];
+    let file = scenario(folder, "agent.lua", &scenario_of(generator));
+    let out = folder.join("out");
+    let output = program()
+        .args(["simulate", &file, "--output_dir", path(&out), "-q"])
+        .args(["--profile", path(&profile)])
+        // Two builds of one source may differ; the components would stay in the cache of all tests.
+        .env("XDG_CACHE_HOME", folder.join("cache"))
+        .output()
+        .expect("the program starts");
     // Failed requests are failures of the server, not of the run.
-    let (_, run) = ends_with(folder, "agent.lua", &scenario_of(generator), &arguments, 0);
-    run
+    assert_code(&output, 0);
+    latest(&out)
 }
 
 /// The recorded decisions as text, without the header, which names the plugin.
@@ -150,6 +172,14 @@ fn one_agent_makes_the_same_sessions_in_every_language() {
     for (sdk, tool) in SDKS {
         let folder = tempfile::tempdir().expect("a folder");
         let project = root().join("sdk").join(sdk).join("examples/plan_and_combine");
+        // Without it, the build would download it.
+        if sdk == "python" && python_tools().is_none() {
+            skip(
+                tool,
+                "VEEKSHA_TEST_PYTHON names no environment with componentize-py",
+            );
+            continue;
+        }
         if !project.is_dir() {
             skip(tool, &format!("{} does not exist", project.display()));
             continue;
@@ -205,8 +235,8 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Simulates the scenario of an example and checks its results: every request is answered, and a
-/// plugin that measures or judges has done so.
+/// Simulates the scenario of an example and checks its results: every request is answered, a plugin
+/// that measures or judges has done so, and the tests of the example pass.
 #[track_caller]
 fn runs(example: &Path) -> PathBuf {
     let kind = example.file_name().expect("a name").to_string_lossy();
@@ -220,6 +250,9 @@ fn runs(example: &Path) -> PathBuf {
     };
     let output = veeksha([command, path(&file), "--output_dir", path(&out), "-q"]);
     assert_code(&output, 0);
+    if example.join("tests").is_dir() {
+        assert_code(&veeksha(["plugin", "test", path(example)]), 0);
+    }
     let run = latest(&out);
     let summary = json(&run, "metrics/summary_stats.json");
     assert_eq!(summary["Error Rate"], 0.0, "{kind}");
@@ -280,7 +313,10 @@ fn examples_in_c_build_and_run() {
         assert!(!printed.contains("wasi:"), "{kind} imports WASI: {printed}");
         let run = runs(&project);
         if kind == "session-generator" {
-            draws_are_those_of_lua(&run, &copy(&root().join("sdk/lua/examples").join(&kind), folder.path()));
+            draws_are_those_of_lua(
+                &run,
+                &copy(&root().join("sdk/lua/examples").join(&kind), folder.path()),
+            );
         }
     }
     makefile_builds(&sdk.join("examples/metric"));
@@ -289,7 +325,15 @@ fn examples_in_c_build_and_run() {
 /// Makes a project and returns its folder.
 fn new_project(folder: &Path, name: &str, kind: &str, language: &str) -> PathBuf {
     let project = folder.join(name);
-    let arguments = ["plugin", "new", path(&project), "--kind", kind, "--lang", language];
+    let arguments = [
+        "plugin",
+        "new",
+        path(&project),
+        "--kind",
+        kind,
+        "--lang",
+        language,
+    ];
     assert_code(&veeksha(arguments), 0);
     project
 }
@@ -310,7 +354,10 @@ fn projects_in_lua_run_as_they_are() {
         let project = new_project(folder.path(), &format!("my-{kind}"), kind, "lua");
         assert!(project.join("sdk/veeksha.lua").is_file(), "{kind}");
         let editor = std::fs::read_to_string(project.join(".luarc.json")).expect("settings of the editor");
-        assert!(editor.contains(r#""workspace.library": ["sdk"]"#), "{kind}: {editor}");
+        assert!(
+            editor.contains(r#""workspace.library": ["sdk"]"#),
+            "{kind}: {editor}"
+        );
         assert_code(&veeksha(["check", path(&project.join("scenario.lua"))]), 0);
     }
 }
@@ -335,7 +382,10 @@ fn project_in_c_builds_and_runs() {
     let output = build(&project, &project.join("build/my-questions.wasm"));
     assert_code(&output, 4);
     let message = stderr(&output);
-    assert!(message.contains("plugin.c:") && message.contains("the plugin does not build"), "{message}");
+    assert!(
+        message.contains("plugin.c:") && message.contains("the plugin does not build"),
+        "{message}"
+    );
 }
 
 /// The example draws its lengths from the stream that the example in Lua draws from.
@@ -344,7 +394,12 @@ fn draws_are_those_of_lua(run: &Path, lua: &Path) {
         let requests = lines(run, "metrics/request_level_metrics.jsonl");
         let mut lengths: Vec<_> = requests
             .iter()
-            .map(|request| (request["session_id"].as_u64(), request["target_num_delta_prompt_tokens"].clone()))
+            .map(|request| {
+                (
+                    request["session_id"].as_u64(),
+                    request["target_num_delta_prompt_tokens"].clone(),
+                )
+            })
             .collect();
         lengths.sort_by_key(|(session, _)| *session);
         lengths.into_iter().map(|(_, length)| length).collect()

@@ -145,7 +145,7 @@ fn start_and_answer(agents: &mut dyn AgentSource, session: SessionId) {
     let step = agents.start(session).expect("a first step");
     assert_eq!(step.added.requests.len(), 1);
     let answered = agents
-        .answered(session, NodeId(0), &Response::default(), 5)
+        .answered(session, NodeId(1), &Response::default(), 5)
         .expect("a second step");
     assert_eq!(answered.added.tool_runs.len(), 2);
 }

@@ -11,14 +11,14 @@ use crate::tool;
 /// The variable that names an installed wasi-sdk.
 const SDK_VARIABLE: &str = "WASI_SDK_PATH";
 const TARGET: &str = "--target=wasm32-wasi";
-/// The files of the SDK with the flags of a compilation and of the linker, which its Makefile uses as
-/// well.
+/// The files of the SDK with the flags of a compilation and of the linker, which its Makefile uses
+/// as well.
 const FLAGS: &str = "flags.txt";
 const LINK_FLAGS: &str = "link.txt";
 /// The sources of the SDK, in its folder.
 const SDK_SOURCES: [&str; 2] = ["veeksha.c", "veeksha_json.c"];
-/// The library with which `printf` writes numbers of every size. Without it, the C library reports a
-/// `long double` on standard error, and every plugin that formats text would import WASI. Zig's
+/// The library with which `printf` writes numbers of every size. Without it, the C library reports
+/// a `long double` on standard error, and every plugin that formats text would import WASI. Zig's
 /// always contains it.
 const PRINTF: &str = "c-printscan-long-double";
 /// Lets the stack end at the beginning of memory: a program that exceeds it traps instead of
@@ -261,7 +261,7 @@ mod tests {
         );
     }
 
-    /// A program that is no compiler is refused by its first missing answer.
+    /// Other programs than compilers are refused by their first missing answer.
     #[test]
     fn a_program_without_a_c_library_is_refused() {
         let folder = tempfile::tempdir().unwrap();

@@ -18,7 +18,7 @@ from veeksha import (
     synthetic,
 )
 
-PLAN, SEARCH, SANDBOX, COMBINE = range(4)
+PLAN, SEARCH, SANDBOX, COMBINE = range(1, 5)
 
 
 @dataclass
