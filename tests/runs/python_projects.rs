@@ -42,7 +42,7 @@ fn text_of(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A folder with projects, and a cache of its own: two builds of one source differ, and each would
+/// A folder with projects and a separate cache: two builds of one source differ, and each would
 /// stay in the cache that the tests share.
 struct Projects {
     folder: tempfile::TempDir,
@@ -108,6 +108,7 @@ fn a_project_of_each_kind_builds_and_runs() {
             "simulate"
         };
         assert_code(&projects.run(&project, &[command, "scenario.lua"]), 0);
+        assert_code(&projects.run(&project, &["plugin", "test"]), 0);
     }
 }
 
@@ -118,11 +119,12 @@ fn ten_thousand_agents_live_in_one_process() {
     let projects = Projects::new(&python);
     let project = projects.project("plan_and_combine", "agent-generator");
     let example = root().join("sdk/python/examples/plan_and_combine");
-    for file in ["src/plugin.py", "scenario.lua"] {
+    for file in ["src/plugin.py", "scenario.lua", "tests/sessions.toml"] {
         std::fs::copy(example.join(file), project.join(file)).expect("a copy");
     }
     projects.build(&project);
     assert_code(&projects.run(&project, &["simulate", "scenario.lua"]), 0);
+    assert_code(&projects.run(&project, &["plugin", "test"]), 0);
 
     let bytes = std::fs::read(project.join("build/plan_and_combine.wasm")).expect("a component");
     let engine = PluginEngine::new(EngineOptions::default()).expect("an engine");
@@ -392,8 +394,8 @@ fn the_sdk_passes_its_tests_and_the_type_check() {
     }
 }
 
-/// The words come from the host's generator; the draws must be those of the host, which the Rust SDK
-/// has as well.
+/// The words come from the host's generator; the draws must be those of the host, which the Rust
+/// SDK has as well.
 #[test]
 fn draws_are_those_of_the_host() {
     let Some(python) = python() else { return };

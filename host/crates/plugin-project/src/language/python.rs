@@ -128,8 +128,8 @@ fn run(command: &mut Command, report: &dyn Fn(&str)) -> Result<(), ProjectError>
     })
 }
 
-/// Returns the SDK's message in the output of the tool, which surrounds it with its traces and those
-/// of the interpreter; all of the output if there is none.
+/// Returns the SDK's message in the output of the tool, which surrounds it with its traces and
+/// those of the interpreter; all of the output if there is none.
 fn essential(messages: &str) -> &str {
     const MARK: &str = "veeksha: ";
     let Some((_, message)) = messages.split_once(MARK) else {
