@@ -4,7 +4,9 @@
 //! [`inspect`] describes one.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod check;
+pub mod conform;
 mod contract;
 mod form;
 mod inspect;
@@ -18,6 +20,7 @@ mod refusal;
 mod session_graph;
 pub mod table_test;
 
+pub use bench::{BenchValue, PluginBench, bench};
 pub use check::{PluginCheck, check};
 pub use form::FileForm;
 pub use inspect::{Inspection, inspect};

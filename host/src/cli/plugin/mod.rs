@@ -1,7 +1,9 @@
 //! `veeksha-host plugin`: tools for the authors of plugins, with one file per command.
 
+mod bench;
 mod build;
 mod check;
+mod conform;
 mod inspect;
 mod new;
 mod run;
@@ -11,8 +13,10 @@ mod test;
 use clap::Subcommand;
 
 use crate::interrupt::Interrupts;
+use bench::BenchPluginArgs;
 use build::BuildPluginArgs;
 use check::CheckPluginArgs;
+use conform::ConformPluginArgs;
 use inspect::InspectPluginArgs;
 use new::NewPluginArgs;
 use run::RunPluginArgs;
@@ -33,6 +37,10 @@ pub(crate) enum PluginCommand {
     Check(CheckPluginArgs),
     /// Print the first sessions, arrivals or metrics of a plugin.
     Run(RunPluginArgs),
+    /// Check what the contract requires of a plugin beyond its types.
+    Conform(ConformPluginArgs),
+    /// Measure the costs of a plugin: loading, instances, calls.
+    Bench(BenchPluginArgs),
     /// Run the table tests of a plugin project.
     Test(TestPluginArgs),
 }
@@ -46,6 +54,8 @@ pub(super) fn plugin(command: &PluginCommand, interrupts: &Interrupts) -> Result
         PluginCommand::Inspect(args) => inspect::inspect(args),
         PluginCommand::Check(args) => check::check(args),
         PluginCommand::Run(args) => run::run(args),
+        PluginCommand::Conform(args) => conform::conform(args),
+        PluginCommand::Bench(args) => bench::bench(args),
         PluginCommand::Test(args) => test::test(args),
     }
 }

@@ -50,6 +50,8 @@ impl PluginSettingArgs {
             config,
             seed: self.seed,
             files: files?,
+            unchecked: false,
+            silent: false,
         })
     }
 }

@@ -16,8 +16,11 @@ mod session_view;
 mod snapshot;
 mod trace_case;
 
+pub(crate) use format::ResultsInput;
 pub use outcome::{TestOutcome, TestProblem, TestReport};
 pub use project_tests::{TestOptions, named_kind, test_project};
+pub(crate) use request_input::RequestInput;
+pub(crate) use run_results::StatedResults;
 pub(crate) use session_case::play as play_sessions;
 pub use session_view::{sessions_json, sessions_view};
 pub(crate) use trace_case::open as open_trace;

@@ -195,6 +195,8 @@ fn settings(case: &TestCase) -> Result<PluginSettings, CommandFailure> {
         config: serde_json::to_string(&config).map_err(CommandFailure::internal)?,
         seed: case.seed,
         files: case.files.clone(),
+        unchecked: false,
+        silent: false,
     })
 }
 
