@@ -8,7 +8,7 @@ use veeksha_model::{SessionId, seconds};
 use veeksha_ports::{Workload, WorkloadFactory};
 
 use crate::opened::{OpenedPlugin, PluginSettings};
-use crate::play::{Script, play_agent};
+use crate::play::{AnswerScript, play_agent};
 use crate::plugin_file::PluginFile;
 use crate::preview::play_failure;
 use crate::table_test::RequestInput;
@@ -214,8 +214,13 @@ fn generator(factory: &dyn WorkloadFactory, bench: &mut PluginBench) -> Result<(
             let mut index = 0;
             let (mut steps, mut requests, mut sessions) = (0_u64, 0_u64, 0_u64);
             let each = repeat(|| {
-                let played = play_agent(agents.as_mut(), SessionId(index), &Script::default(), &count)
-                    .map_err(play_failure)?;
+                let played = play_agent(
+                    agents.as_mut(),
+                    SessionId(index),
+                    &AnswerScript::default(),
+                    &count,
+                )
+                .map_err(play_failure)?;
                 index += 1;
                 sessions += 1;
                 steps += played.steps.len() as u64;

@@ -5,7 +5,7 @@ use veeksha_app::CommandFailure;
 use veeksha_componentize::ComponentOutline;
 use veeksha_manifest::{CapabilityRequest, PluginKind, PluginManifest, section};
 
-use crate::contract::{Functions, UsedInterfaces, VERSION, contract, used_interfaces};
+use crate::contract::{InterfaceFunctions, UsedInterfaces, VERSION, contract, used_interfaces};
 use crate::form::FileForm;
 use crate::plugin_file::PluginFile;
 
@@ -28,7 +28,7 @@ const WASI: &str = "imports WASI, whose stand-ins give it no files, no network, 
 
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PluginCheck {
+pub struct LinkCheck {
     file: String,
     form: FileForm,
     kinds: Vec<PluginKind>,
@@ -44,8 +44,8 @@ pub struct PluginCheck {
 ///
 /// # Errors
 /// If the file is not a plugin in any form, or damaged.
-pub fn check(file: &PluginFile) -> Result<PluginCheck, CommandFailure> {
-    let mut check = PluginCheck {
+pub fn check(file: &PluginFile) -> Result<LinkCheck, CommandFailure> {
+    let mut check = LinkCheck {
         file: file.path.display().to_string(),
         form: file.form,
         kinds: Vec::new(),
@@ -74,7 +74,7 @@ pub fn check(file: &PluginFile) -> Result<PluginCheck, CommandFailure> {
     Ok(check)
 }
 
-impl PluginCheck {
+impl LinkCheck {
     /// Returns true if the host would take the plugin.
     pub fn is_sound(&self) -> bool {
         self.problems.is_empty()
@@ -214,7 +214,11 @@ fn is_compatible(version: &str) -> bool {
     line(version) == line(VERSION)
 }
 
-fn unknown<'f>(functions: &'f [String], interface: &str, contract: &'f Functions) -> Vec<&'f String> {
+fn unknown<'f>(
+    functions: &'f [String],
+    interface: &str,
+    contract: &'f InterfaceFunctions,
+) -> Vec<&'f String> {
     let known = contract.get(interface).map_or(&[][..], Vec::as_slice);
     functions
         .iter()
@@ -242,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    fn check(path: &str) -> PluginCheck {
+    fn check(path: &str) -> LinkCheck {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
         super::check(&PluginFile::read(&root.join(path)).unwrap()).unwrap()
     }

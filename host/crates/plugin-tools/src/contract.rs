@@ -33,17 +33,17 @@ const FILES: [&str; 12] = [
 ];
 
 /// The functions of interfaces, by the name of the interface: `log`.
-pub(crate) type Functions = BTreeMap<String, Vec<String>>;
+pub(crate) type InterfaceFunctions = BTreeMap<String, Vec<String>>;
 
 /// The interfaces of the contract that a component imports and exports.
 #[derive(Debug, Default)]
 pub(crate) struct UsedInterfaces {
-    pub(crate) imports: Functions,
-    pub(crate) exports: Functions,
+    pub(crate) imports: InterfaceFunctions,
+    pub(crate) exports: InterfaceFunctions,
 }
 
 /// Returns the interfaces of the contract.
-pub(crate) fn contract() -> Result<Functions, String> {
+pub(crate) fn contract() -> Result<InterfaceFunctions, String> {
     let mut files = wit_parser::SourceMap::default();
     for (index, text) in FILES.iter().enumerate() {
         files.push_str(&format!("{index}.wit"), *text);
@@ -64,7 +64,7 @@ pub(crate) fn used_interfaces(component: &[u8]) -> Result<UsedInterfaces, String
         return Err("it is a WIT package, not a component".to_owned());
     };
     let world = &resolve.worlds[world];
-    let used = |items: &mut dyn Iterator<Item = &WorldItem>| -> Functions {
+    let used = |items: &mut dyn Iterator<Item = &WorldItem>| -> InterfaceFunctions {
         let interfaces = items.filter_map(|item| match item {
             WorldItem::Interface { id, .. } => Some(*id),
             _ => None,

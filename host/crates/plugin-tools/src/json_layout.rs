@@ -47,7 +47,7 @@ fn write(value: &str, indent: usize, text: &mut String) {
 /// Returns compact JSON on one line, with a space after each comma and colon.
 fn spaced(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
-    let mut scan = Scan::default();
+    let mut scan = JsonScan::default();
     for letter in value.chars() {
         scan.next(letter);
         text.push(letter);
@@ -58,9 +58,9 @@ fn spaced(value: &str) -> String {
     text
 }
 
-/// Splits the inside of an array or object at the commas of its own level.
+/// Splits the inside of an array or object at the commas that are not in a nested one.
 fn items(inside: &str) -> Vec<&str> {
-    let mut scan = Scan::default();
+    let mut scan = JsonScan::default();
     let mut items = Vec::new();
     let mut start = 0;
     for (at, letter) in inside.char_indices() {
@@ -78,7 +78,7 @@ fn items(inside: &str) -> Vec<&str> {
 
 /// Splits a member of an object into its name and its value.
 fn member(item: &str) -> Option<(&str, &str)> {
-    let mut scan = Scan::default();
+    let mut scan = JsonScan::default();
     for (at, letter) in item.char_indices() {
         scan.next(letter);
         if letter == ':' && !scan.is_text {
@@ -90,13 +90,13 @@ fn member(item: &str) -> Option<(&str, &str)> {
 
 /// The state of a walk over JSON text.
 #[derive(Default)]
-struct Scan {
+struct JsonScan {
     is_text: bool,
     is_escaped: bool,
     depth: usize,
 }
 
-impl Scan {
+impl JsonScan {
     fn next(&mut self, letter: char) {
         match (self.is_text, letter) {
             (true, _) if self.is_escaped => self.is_escaped = false,

@@ -21,7 +21,7 @@ mod session_graph;
 pub mod table_test;
 
 pub use bench::{BenchValue, PluginBench, bench};
-pub use check::{PluginCheck, check};
+pub use check::{LinkCheck, check};
 pub use form::FileForm;
 pub use inspect::{Inspection, inspect};
 pub use opened::{OpenError, OpenedPlugin, PluginSettings};

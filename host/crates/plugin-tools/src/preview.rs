@@ -8,7 +8,7 @@ use veeksha_manifest::PluginKind;
 use veeksha_model::seconds;
 
 use crate::opened::{OpenedPlugin, PluginSettings};
-use crate::play::{PlayError, PlayedSession, Script};
+use crate::play::{AnswerScript, PlayError, PlayedSession};
 use crate::plugin_file::PluginFile;
 use crate::table_test::{open_trace, play_sessions};
 
@@ -22,7 +22,7 @@ pub struct PreviewOptions {
     /// The indices of sessions; for arrival processes, as many arrivals.
     pub sessions: Vec<u64>,
     /// The answers of agents.
-    pub script: Script,
+    pub script: AnswerScript,
     /// The trace of a flavor.
     pub trace: Option<PathBuf>,
     /// The run on which metrics and checks are computed.

@@ -1,5 +1,7 @@
 //! Conformance of well-behaved and of hostile guests.
 
+#![expect(clippy::unwrap_used, reason = "a test prints what is wrong by panicking")]
+
 use std::path::{Path, PathBuf};
 
 use veeksha_app::StandaloneHost;
@@ -77,13 +79,10 @@ fn a_refused_configuration_is_one_failed_check() {
     let report = checked("tests/guests/dist/hostile-sessions.wasm", r#"{"do": "refuse"}"#);
     assert_eq!(
         failed(&report),
-        [
-            "session-generator: opens with its configuration",
-            "session-generator: the same sessions in any order, batch and instance"
-        ]
+        ["session-generator: opens with its configuration"]
     );
     assert!(report.text().contains("is not a behaviour"), "{}", report.text());
-    assert!(report.text().ends_with("2 failed"));
+    assert!(report.text().ends_with("1 failed"));
 }
 
 #[test]

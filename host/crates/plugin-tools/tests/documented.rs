@@ -1,5 +1,7 @@
 //! The project in `docs/plugin-testing.md` passes its tests.
 
+#![expect(clippy::unwrap_used, reason = "a test prints what is wrong by panicking")]
+
 use std::path::Path;
 
 use veeksha_plugin_tools::table_test::{TestOptions, test_project};

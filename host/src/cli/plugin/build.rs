@@ -43,7 +43,8 @@ pub(super) fn build(args: &BuildPluginArgs) -> Result<u8, CommandFailure> {
         },
     };
     let report = |line: &str| terminal::err(veeksha_model::printable_lines(line));
-    let built = build_plugin(&args.plugin, &options, &report).map_err(super::project_failure)?;
+    let built =
+        build_plugin(&args.plugin, &options, &report).map_err(super::project_failure::project_failure)?;
     if args.json {
         let text = serde_json::to_string_pretty(&json(&built)).map_err(CommandFailure::internal)?;
         terminal::out(text);

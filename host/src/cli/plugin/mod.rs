@@ -6,6 +6,7 @@ mod check;
 mod conform;
 mod inspect;
 mod new;
+mod project_failure;
 mod run;
 mod settings;
 mod test;
@@ -22,7 +23,6 @@ use new::NewPluginArgs;
 use run::RunPluginArgs;
 use test::TestPluginArgs;
 use veeksha_app::CommandFailure;
-use veeksha_plugin_project::ProjectError;
 
 /// The commands. Each is a file of this folder with its arguments.
 #[derive(Debug, Subcommand)]
@@ -58,9 +58,4 @@ pub(super) fn plugin(command: &PluginCommand, interrupts: &Interrupts) -> Result
         PluginCommand::Bench(args) => bench::bench(args),
         PluginCommand::Test(args) => test::test(args),
     }
-}
-
-/// The failure of a command for a project that cannot be made or built.
-fn project_failure(error: ProjectError) -> CommandFailure {
-    CommandFailure::new(error.exit_code(), error)
 }

@@ -38,7 +38,7 @@ pub(super) fn new(args: &NewPluginArgs) -> Result<u8, CommandFailure> {
         kind,
         language,
     };
-    new_project(&project).map_err(super::project_failure)?;
+    new_project(&project).map_err(super::project_failure::project_failure)?;
     let folder = folder.display();
     let build = match language {
         Language::Lua => "",

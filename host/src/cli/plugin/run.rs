@@ -6,7 +6,7 @@ use clap::Args;
 
 use veeksha_app::{CommandFailure, StandaloneHost};
 use veeksha_manifest::PluginKind;
-use veeksha_plugin_tools::play::{Script, ScriptedEnd};
+use veeksha_plugin_tools::play::{AnswerScript, ScriptedEnd};
 use veeksha_plugin_tools::{
     OpenedPlugin, PluginFile, PluginSettings, Preview, PreviewOptions, preview, session_graph,
 };
@@ -85,9 +85,9 @@ fn options(args: &RunPluginArgs, settings: PluginSettings) -> PreviewOptions {
             Some(index) => vec![index],
             None => (0..u64::from(args.sessions)).collect(),
         },
-        script: Script {
+        script: AnswerScript {
             ends: args.answers.iter().map(answer).collect(),
-            ..Script::default()
+            ..AnswerScript::default()
         },
         trace: args.trace.clone(),
         on: args.on.clone(),

@@ -3,7 +3,7 @@
 use veeksha_manifest::PluginKind;
 use veeksha_ports::{PluginFailure, PluginFailureKind};
 
-use super::report::ConformReport;
+use super::report::{ConformReport, shown};
 use super::{evaluators, generators};
 use crate::opened::{OpenError, OpenedPlugin, PluginSettings};
 
@@ -37,15 +37,21 @@ pub fn conform(plugin: &OpenedPlugin, settings: &PluginSettings) -> ConformRepor
         report.add("describes itself", described.map(drop));
     }
     for kind in plugin.kinds() {
+        let opened = open(plugin, kind, settings);
+        let is_open = opened.is_ok();
         report.add(
             format!("{kind}: opens with its configuration"),
-            open(plugin, kind, settings).map_err(shown),
+            opened.map_err(shown),
         );
         if plugin.component().is_some() {
             report.add(
                 format!("{kind}: answers wrong configurations"),
                 wrong_configurations(plugin, kind, settings),
             );
+        }
+        if !is_open {
+            // Every other check would repeat the failure.
+            continue;
         }
         match kind {
             PluginKind::SessionGenerator | PluginKind::AgentGenerator => {
@@ -113,12 +119,4 @@ fn wrong_configurations(
         }
     }
     Ok(())
-}
-
-/// Returns the text of a failure to open.
-pub(super) fn shown(error: OpenError) -> String {
-    match error {
-        OpenError::Plugin(failure) => failure.to_string(),
-        OpenError::Command(failure) => failure.message,
-    }
 }

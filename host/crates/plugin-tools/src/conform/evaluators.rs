@@ -124,17 +124,17 @@ pub(super) fn slo_check(plugin: &OpenedPlugin, settings: &PluginSettings, report
         return;
     };
     let results = || Arc::new(StatedResults::new(ResultsInput::default()));
-    let compared = check
-        .check(results())
-        .and_then(|first| match check.check(results())? == first {
-            true => Ok(()),
-            false => Err(PluginFailure::new(
-                plugin.name(),
-                "checker.check",
-                PluginFailureKind::Result,
-                "the verdicts on the same results differ",
-            )),
-        });
+    let compared = check.check(results()).and_then(|first| {
+        if check.check(results())? == first {
+            return Ok(());
+        }
+        Err(PluginFailure::new(
+            plugin.name(),
+            "checker.check",
+            PluginFailureKind::Result,
+            "the verdicts on the same results differ",
+        ))
+    });
     report.add("slo-check: the same verdicts on a run without samples", compared);
 }
 

@@ -7,10 +7,9 @@ use veeksha_ports::{
     TraceGroup, TraceRow, Workload, WorkloadFactory, check_arrivals, check_purity,
 };
 
-use super::checks::shown;
-use super::report::ConformReport;
+use super::report::{ConformReport, shown};
 use crate::opened::{OpenedPlugin, PluginSettings};
-use crate::play::{PlayError, PlayedSession, Script, ScriptedEnd, ScriptedTool, play_agent};
+use crate::play::{AnswerScript, PlayError, PlayedSession, ScriptedEnd, ScriptedTool, play_agent};
 
 /// The largest batch that the host asks for.
 const LARGEST_BATCH: u32 = 64;
@@ -97,12 +96,12 @@ fn agents(
     factory: &dyn WorkloadFactory,
     report: &mut ConformReport,
 ) {
-    let end = |end: ScriptedEnd| Script {
+    let end = |end: ScriptedEnd| AnswerScript {
         ends: vec![end],
-        ..Script::default()
+        ..AnswerScript::default()
     };
     let scripts = [
-        ("an answer", Script::default()),
+        ("an answer", AnswerScript::default()),
         (
             "an answer that was cut off",
             end(ScriptedEnd {
@@ -149,7 +148,11 @@ fn agents(
     }
 }
 
-fn replay(plugin: &OpenedPlugin, factory: &dyn WorkloadFactory, script: &Script) -> Result<(), PlayError> {
+fn replay(
+    plugin: &OpenedPlugin,
+    factory: &dyn WorkloadFactory,
+    script: &AnswerScript,
+) -> Result<(), PlayError> {
     let first = played(plugin, factory, script, 0..AGENTS)?;
     let mut second = played(plugin, factory, script, (0..AGENTS).rev())?;
     second.reverse();
@@ -168,7 +171,7 @@ fn replay(plugin: &OpenedPlugin, factory: &dyn WorkloadFactory, script: &Script)
 fn played(
     plugin: &OpenedPlugin,
     factory: &dyn WorkloadFactory,
-    script: &Script,
+    script: &AnswerScript,
     sessions: impl Iterator<Item = u64>,
 ) -> Result<Vec<PlayedSession>, PlayError> {
     let Workload::Reactive(mut agents) = factory.open_silent()? else {
@@ -204,14 +207,16 @@ pub(super) fn arrivals(plugin: &OpenedPlugin, settings: &PluginSettings, report:
         }
         Ok(arrivals)
     };
-    let compared = in_batches(ARRIVALS).and_then(|whole| match in_batches(1)? == whole {
-        true => Ok(()),
-        false => Err(PluginFailure::new(
+    let compared = in_batches(ARRIVALS).and_then(|whole| {
+        if in_batches(1)? == whole {
+            return Ok(());
+        }
+        Err(PluginFailure::new(
             plugin.name(),
             "process.next",
             PluginFailureKind::Result,
             "the arrivals depend on the size of the batch",
-        )),
+        ))
     });
     report.add("arrival-process: batches of any size", compared);
 }
@@ -219,7 +224,7 @@ pub(super) fn arrivals(plugin: &OpenedPlugin, settings: &PluginSettings, report:
 /// Checks a flavor with rows that fit its layout.
 pub(super) fn flavor(plugin: &OpenedPlugin, settings: &PluginSettings, report: &mut ConformReport) {
     const NAME: &str = "trace-flavor: the same sessions in any order, batch and instance";
-    let opened = || Ok::<_, String>(plugin.flavor(settings).map_err(shown)?);
+    let opened = || plugin.flavor(settings).map_err(shown);
     let checked = opened().and_then(|factory| {
         let mut one = factory.open_silent().map_err(|failure| failure.to_string())?;
         let mut other = factory.open_silent().map_err(|failure| failure.to_string())?;

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::opened::OpenError;
+
 /// The state of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConformState {
@@ -79,5 +81,13 @@ impl ConformReport {
             "conforms": self.conforms(),
             "checks": self.checks.iter().map(check).collect::<Vec<_>>(),
         })
+    }
+}
+
+/// Returns the text of a failure to open.
+pub(super) fn shown(error: OpenError) -> String {
+    match error {
+        OpenError::Plugin(failure) => failure.to_string(),
+        OpenError::Command(failure) => failure.message,
     }
 }

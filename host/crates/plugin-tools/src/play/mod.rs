@@ -7,4 +7,4 @@ mod script;
 
 pub use player::{PlayError, PlayedSession, play_agent, play_planned};
 pub(crate) use script::failure_class;
-pub use script::{Remaining, Script, ScriptedEnd, ScriptedTool};
+pub use script::{AnswerScript, Remaining, ScriptedEnd, ScriptedTool};

@@ -7,7 +7,7 @@ use veeksha_model::{Nanos, NodeId, RequestId, Session, SessionId, ToolRunRecord}
 use veeksha_ports::{AgentSource, AgentStep, PluginFailure, ToolRunEnd};
 
 use super::nodes::{PlayedKind, PlayedNodes};
-use super::script::{Remaining, Script, ScriptedEnd, ScriptedTool};
+use super::script::{AnswerScript, Remaining, ScriptedEnd, ScriptedTool};
 
 /// Maximum number of ends in a session, so that an agent without an end ends here.
 const MAX_ENDS: usize = 10_000;
@@ -97,7 +97,7 @@ fn recorded(
 pub fn play_agent(
     agents: &mut dyn AgentSource,
     session: SessionId,
-    script: &Script,
+    script: &AnswerScript,
     count: &dyn Fn(&str) -> u32,
 ) -> Result<PlayedSession, PlayError> {
     let mut player = Player {

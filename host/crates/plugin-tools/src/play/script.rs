@@ -11,7 +11,7 @@ const MAX_SECONDS: f64 = 1e6;
 
 /// The ends of the nodes of each session, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Script {
+pub struct AnswerScript {
     /// The ends.
     pub ends: Vec<ScriptedEnd>,
     /// The treatment of nodes after the last one.

@@ -6,7 +6,7 @@ use super::lookup::{ValuePath, shown};
 
 /// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Comparison {
+enum ValueComparison {
     Equal,
     NotEqual,
     Less,
@@ -17,31 +17,31 @@ enum Comparison {
 }
 
 /// The comparisons by their signs. Signs that begin with another one come first.
-const COMPARISONS: [(&str, Comparison); 7] = [
-    ("==", Comparison::Equal),
-    ("!=", Comparison::NotEqual),
-    ("<=", Comparison::AtMost),
-    (">=", Comparison::AtLeast),
-    ("<", Comparison::Less),
-    (">", Comparison::Greater),
-    ("contains", Comparison::Contains),
+const COMPARISONS: [(&str, ValueComparison); 7] = [
+    ("==", ValueComparison::Equal),
+    ("!=", ValueComparison::NotEqual),
+    ("<=", ValueComparison::AtMost),
+    (">=", ValueComparison::AtLeast),
+    ("<", ValueComparison::Less),
+    (">", ValueComparison::Greater),
+    ("contains", ValueComparison::Contains),
 ];
 
 /// A condition.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Condition {
+pub(crate) struct ResultCondition {
     path: ValuePath,
     test: Test,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Test {
-    Is(Comparison, Value),
+    Is(ValueComparison, Value),
     Exists,
     Absent,
 }
 
-impl Condition {
+impl ResultCondition {
     /// Reads a condition.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
@@ -66,7 +66,7 @@ impl Condition {
                 )
             }
         };
-        Ok(Condition { path, test })
+        Ok(ResultCondition { path, test })
     }
 
     /// Returns the reason why a result does not meet the condition, if it does not.
@@ -106,7 +106,7 @@ fn literal(text: &str) -> Result<Value, String> {
     })
 }
 
-fn holds(comparison: Comparison, value: &Value, expected: &Value) -> bool {
+fn holds(comparison: ValueComparison, value: &Value, expected: &Value) -> bool {
     let ordered = |holds: fn(std::cmp::Ordering) -> bool| {
         let numbers = value.as_f64().zip(expected.as_f64());
         numbers
@@ -114,13 +114,13 @@ fn holds(comparison: Comparison, value: &Value, expected: &Value) -> bool {
             .is_some_and(holds)
     };
     match comparison {
-        Comparison::Equal => equal(value, expected),
-        Comparison::NotEqual => !equal(value, expected),
-        Comparison::Less => ordered(std::cmp::Ordering::is_lt),
-        Comparison::AtMost => ordered(std::cmp::Ordering::is_le),
-        Comparison::Greater => ordered(std::cmp::Ordering::is_gt),
-        Comparison::AtLeast => ordered(std::cmp::Ordering::is_ge),
-        Comparison::Contains => match (value, expected) {
+        ValueComparison::Equal => equal(value, expected),
+        ValueComparison::NotEqual => !equal(value, expected),
+        ValueComparison::Less => ordered(std::cmp::Ordering::is_lt),
+        ValueComparison::AtMost => ordered(std::cmp::Ordering::is_le),
+        ValueComparison::Greater => ordered(std::cmp::Ordering::is_gt),
+        ValueComparison::AtLeast => ordered(std::cmp::Ordering::is_ge),
+        ValueComparison::Contains => match (value, expected) {
             (Value::String(text), Value::String(part)) => text.contains(part.as_str()),
             (Value::Array(items), expected) => items.iter().any(|item| equal(item, expected)),
             _ => false,
@@ -147,7 +147,7 @@ mod tests {
 
     fn unmet(condition: &str) -> Option<String> {
         let result = json!({"count": 3, "name": "gold tier", "list": [1, 2.0], "nothing": null});
-        Condition::parse(condition).unwrap().unmet(&result)
+        ResultCondition::parse(condition).unwrap().unmet(&result)
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn refuses_what_is_not_a_condition() {
         for wrong in ["count", "count = 3", "count == gold", "== 3", "count equals 3"] {
-            assert!(Condition::parse(wrong).is_err(), "{wrong}");
+            assert!(ResultCondition::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// A step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
+enum LookupStep {
     Name(String),
     Index(usize),
 }
@@ -13,7 +13,7 @@ enum Step {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ValuePath {
     text: String,
-    steps: Vec<Step>,
+    steps: Vec<LookupStep>,
 }
 
 /// The name of the number of items of a list, or of the bytes of a text.
@@ -33,10 +33,10 @@ impl ValuePath {
             {
                 return Err(wrong("names consist of letters, digits, `_` and `-`"));
             }
-            steps.push(Step::Name(name.to_owned()));
+            steps.push(LookupStep::Name(name.to_owned()));
             for index in indices.split_terminator(']') {
                 let number = index.strip_prefix('[').and_then(|index| index.parse().ok());
-                steps.push(Step::Index(
+                steps.push(LookupStep::Index(
                     number.ok_or_else(|| wrong("an index is a number in brackets"))?,
                 ));
             }
@@ -73,13 +73,13 @@ impl ValuePath {
             let Some(next) = follow(&value, step) else {
                 let here = if walked.is_empty() { "the result" } else { &walked };
                 return match (&value, step) {
-                    (Value::Array(items), Step::Index(_)) => {
+                    (Value::Array(items), LookupStep::Index(_)) => {
                         format!(
                             "`{here}` has {}",
                             veeksha_stats::counted(items.len() as u64, "item")
                         )
                     }
-                    (Value::Object(members), Step::Name(name)) => {
+                    (Value::Object(members), LookupStep::Name(name)) => {
                         let names = || members.keys().map(String::as_str);
                         match veeksha_slo::nearest(name, names()) {
                             Some(nearest) => format!("{here} has no `{name}`: did you mean `{nearest}`?"),
@@ -90,9 +90,9 @@ impl ValuePath {
                 };
             };
             match step {
-                Step::Name(name) if walked.is_empty() => walked.push_str(name),
-                Step::Name(name) => walked.push_str(&format!(".{name}")),
-                Step::Index(index) => walked.push_str(&format!("[{index}]")),
+                LookupStep::Name(name) if walked.is_empty() => walked.push_str(name),
+                LookupStep::Name(name) => walked.push_str(&format!(".{name}")),
+                LookupStep::Index(index) => walked.push_str(&format!("[{index}]")),
             }
             value = next;
         }
@@ -100,14 +100,14 @@ impl ValuePath {
     }
 }
 
-fn follow(value: &Value, step: &Step) -> Option<Value> {
+fn follow(value: &Value, step: &LookupStep) -> Option<Value> {
     match (value, step) {
-        (Value::Object(members), Step::Name(name)) => members.get(name).cloned(),
-        (Value::Array(items), Step::Index(index)) => items.get(*index).cloned(),
-        (Value::Array(items), Step::Name(name)) if name == LENGTH => Some(items.len().into()),
-        (Value::String(text), Step::Name(name)) if name == LENGTH => Some(text.len().into()),
+        (Value::Object(members), LookupStep::Name(name)) => members.get(name).cloned(),
+        (Value::Array(items), LookupStep::Index(index)) => items.get(*index).cloned(),
+        (Value::Array(items), LookupStep::Name(name)) if name == LENGTH => Some(items.len().into()),
+        (Value::String(text), LookupStep::Name(name)) if name == LENGTH => Some(text.len().into()),
         // Headers and labels are lists of names and values.
-        (Value::Array(items), Step::Name(name)) => {
+        (Value::Array(items), LookupStep::Name(name)) => {
             items.iter().find_map(|item| match item.as_array()?.as_slice() {
                 [key, value] if key == name => Some(value.clone()),
                 _ => None,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use veeksha_app::{CommandFailure, StandaloneHost};
 use veeksha_manifest::PluginKind;
 
-use super::condition::Condition;
+use super::condition::ResultCondition;
 use super::format::{ExpectedError, TestCase};
 use super::outcome::{TestOutcome, TestProblem, TestReport};
 use super::session_case::{self, CaseFailure, CaseResult};
@@ -118,8 +118,11 @@ impl ProjectTests<'_> {
             problems: Vec::new(),
             updated: false,
         };
-        let conditions: Result<Vec<Condition>, String> =
-            case.expect.iter().map(|text| Condition::parse(text)).collect();
+        let conditions: Result<Vec<ResultCondition>, String> = case
+            .expect
+            .iter()
+            .map(|text| ResultCondition::parse(text))
+            .collect();
         let conditions = match conditions {
             Ok(conditions) => conditions,
             Err(why) => {

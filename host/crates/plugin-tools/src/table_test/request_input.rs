@@ -38,7 +38,7 @@ pub(crate) struct RequestInput {
     /// The reason why generation ended.
     pub(crate) finish: Option<String>,
     /// `ok`, `failed` or `cancelled` (by the workload). Default: `ok`; `failed` with `error`.
-    pub(crate) status: Option<RequestOutcome>,
+    pub(crate) status: Option<StatedOutcome>,
     /// The class of the failure: `status`, `timeout`, …
     pub(crate) error: Option<String>,
     /// The HTTP status.
@@ -50,7 +50,7 @@ pub(crate) struct RequestInput {
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum RequestOutcome {
+pub(crate) enum StatedOutcome {
     /// It was answered.
     Ok,
     /// It failed.
@@ -122,15 +122,15 @@ impl RequestInput {
 
     fn status(&self) -> Result<Status, String> {
         let default = match self.error {
-            Some(_) => RequestOutcome::Failed,
-            None => RequestOutcome::Ok,
+            Some(_) => StatedOutcome::Failed,
+            None => StatedOutcome::Ok,
         };
         Ok(match self.status.unwrap_or(default) {
-            RequestOutcome::Ok => Status::Ok {
+            StatedOutcome::Ok => Status::Ok {
                 finish_reason: self.finish.clone().unwrap_or_else(|| "stop".to_owned()),
             },
-            RequestOutcome::Cancelled => Status::CancelledByClient,
-            RequestOutcome::Failed => Status::Failed {
+            StatedOutcome::Cancelled => Status::CancelledByClient,
+            StatedOutcome::Failed => Status::Failed {
                 class: failure_class(self.error.as_deref().unwrap_or("status"))?,
                 message: "scripted failure".to_owned(),
             },

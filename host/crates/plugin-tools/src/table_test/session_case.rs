@@ -10,7 +10,7 @@ use super::format::TestCase;
 use super::session_view::{sessions_json, sessions_view};
 use crate::json_layout::broken_into_lines;
 use crate::opened::{OpenError, OpenedPlugin, PluginSettings};
-use crate::play::{PlayError, PlayedSession, Script, play_agent, play_planned};
+use crate::play::{AnswerScript, PlayError, PlayedSession, play_agent, play_planned};
 
 /// The number of arrivals of tests that state none.
 const ARRIVALS: u32 = 8;
@@ -77,7 +77,7 @@ pub(crate) fn sessions(
     case: &TestCase,
 ) -> Result<CaseResult, CaseFailure> {
     let indices = case.sessions.clone().unwrap_or_default().indices();
-    let script = Script {
+    let script = AnswerScript {
         ends: case.answers.clone(),
         remaining: case.then,
     };
@@ -99,7 +99,7 @@ pub(crate) fn play(
     plugin: &OpenedPlugin,
     workload: &mut Workload,
     indices: &[u64],
-    script: &Script,
+    script: &AnswerScript,
 ) -> Result<Vec<PlayedSession>, PlayError> {
     let tokenizer = plugin.host().tokenizer();
     let mut played = Vec::new();

@@ -11,7 +11,7 @@ use super::format::TestCase;
 use super::session_case::{CaseFailure, CaseResult, play};
 use super::session_view::{sessions_json, sessions_view};
 use crate::opened::{OpenError, OpenedPlugin, PluginSettings};
-use crate::play::Script;
+use crate::play::AnswerScript;
 
 /// Maximum length of a row, in bytes.
 const MAX_ROW_BYTES: usize = 16 << 20;
@@ -40,7 +40,7 @@ pub(crate) fn flavor(
         .as_ref()
         .map_or_else(one_pass, |choice| choice.indices());
     let mut workload = opened.factory().open_silent()?;
-    let played = play(plugin, &mut workload, &indices, &Script::default())?;
+    let played = play(plugin, &mut workload, &indices, &AnswerScript::default())?;
     Ok(CaseResult {
         value: sessions_view(&played)?,
         snapshot: sessions_json(&played)?,
