@@ -82,14 +82,17 @@ pub struct ImageManifest {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// The index of a layout.
+/// The index of a layout, or the list of referrers of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ImageIndex {
-    pub(crate) schema_version: u32,
+pub struct ImageIndex {
+    /// Always 2.
+    pub schema_version: u32,
+    /// The media type of the index itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) media_type: Option<String>,
-    pub(crate) manifests: Vec<Descriptor>,
+    pub media_type: Option<String>,
+    /// The manifests.
+    pub manifests: Vec<Descriptor>,
 }
 
 /// The marker of a layout.

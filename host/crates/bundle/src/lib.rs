@@ -12,6 +12,7 @@
 
 mod archive;
 mod bundle;
+mod describe;
 mod digest;
 mod error;
 mod image;
@@ -22,9 +23,10 @@ mod signature;
 mod tar;
 
 pub use bundle::{Bundle, BundleLayer, check_manifest, plugin_manifest};
+pub use describe::describe;
 pub use digest::Digest;
 pub use error::BundleError;
-pub use image::{Descriptor, ImageManifest, LayerKind, MANIFEST_TYPE};
+pub use image::{Descriptor, ImageIndex, ImageManifest, LayerKind, MANIFEST_TYPE};
 pub use keys::{PublicKey, SigningKey, TrustedKey, trusted_keys};
 pub use limits::BundleLimits;
 pub use pack::{BundleFile, pack, tag};

@@ -154,6 +154,14 @@ fn part_file(to: &Path) -> PathBuf {
     to.with_file_name(name)
 }
 
+/// Returns a client with the certificates of the system, for requests that are not measured.
+///
+/// # Errors
+/// If the certificates cannot be used.
+pub fn client_of_system(builder: reqwest::ClientBuilder) -> Result<Client, TransportError> {
+    client(builder, &TlsOptions::default(), "")
+}
+
 fn client(builder: reqwest::ClientBuilder, tls: &TlsOptions, url: &str) -> Result<Client, TransportError> {
     let user_agent = concat!("veeksha-host/", env!("CARGO_PKG_VERSION"));
     builder
