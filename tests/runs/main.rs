@@ -12,6 +12,7 @@ mod skip;
 mod support;
 
 mod arrivals;
+mod bundles;
 mod cache_accounting;
 mod cancellations;
 mod certificate;
@@ -48,6 +49,7 @@ mod python_projects;
 mod quickstart;
 mod recording_server;
 mod records;
+mod registry;
 mod repeated;
 mod replay;
 mod reports;

@@ -56,5 +56,8 @@ pub use scenario::source::{Loaded, Source};
 pub use scenario::variants::{Variant, collect_errors};
 pub use target::require_target;
 pub use veeksha_pipeline::Control;
+pub use workload::bundle_store::{BundleStore, read_bundle, write_file};
+pub use workload::component_source::read_lock;
+pub use workload::plugin_lock::{FetchBundle, LockOptions, lock_plugins};
 pub use workload::standalone::StandaloneHost;
 pub use workload::{prompts, shipped, tokenizers, traces};

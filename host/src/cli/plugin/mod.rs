@@ -5,11 +5,16 @@ mod build;
 mod check;
 mod conform;
 mod inspect;
+mod keys;
+mod lock;
 mod new;
+mod pack;
 mod project_failure;
 mod run;
 mod settings;
 mod test;
+mod transfer;
+mod verify;
 
 use clap::Subcommand;
 
@@ -19,10 +24,15 @@ use build::BuildPluginArgs;
 use check::CheckPluginArgs;
 use conform::ConformPluginArgs;
 use inspect::InspectPluginArgs;
+use keys::{KeygenArgs, SignArgs};
+use lock::LockArgs;
 use new::NewPluginArgs;
+use pack::PackArgs;
 use run::RunPluginArgs;
 use test::TestPluginArgs;
+use transfer::{PullArgs, PushArgs};
 use veeksha_app::CommandFailure;
+use verify::VerifyArgs;
 
 /// The commands. Each is a file of this folder with its arguments.
 #[derive(Debug, Subcommand)]
@@ -43,6 +53,20 @@ pub(crate) enum PluginCommand {
     Bench(BenchPluginArgs),
     /// Run the table tests of a plugin project.
     Test(TestPluginArgs),
+    /// Make a key for signatures.
+    Keygen(KeygenArgs),
+    /// Pin the plugins of scenarios: their digests, imports and grants.
+    Lock(LockArgs),
+    /// Make a bundle of a plugin: one file with its component, scenarios and documentation.
+    Pack(PackArgs),
+    /// Get a bundle from a registry.
+    Pull(PullArgs),
+    /// Put a bundle into a registry.
+    Push(PushArgs),
+    /// Sign a bundle.
+    Sign(SignArgs),
+    /// Check a bundle: digest, signature, contract.
+    Verify(VerifyArgs),
 }
 
 pub(super) fn plugin(command: &PluginCommand, interrupts: &Interrupts) -> Result<u8, CommandFailure> {
@@ -57,5 +81,12 @@ pub(super) fn plugin(command: &PluginCommand, interrupts: &Interrupts) -> Result
         PluginCommand::Conform(args) => conform::conform(args),
         PluginCommand::Bench(args) => bench::bench(args),
         PluginCommand::Test(args) => test::test(args),
+        PluginCommand::Keygen(args) => keys::keygen(args),
+        PluginCommand::Lock(args) => lock::lock(args),
+        PluginCommand::Pack(args) => pack::pack(args),
+        PluginCommand::Pull(args) => transfer::pull(args),
+        PluginCommand::Push(args) => transfer::push(args),
+        PluginCommand::Sign(args) => keys::sign(args),
+        PluginCommand::Verify(args) => verify::verify(args),
     }
 }

@@ -13,6 +13,7 @@ use veeksha_scenario::Evaluator;
 use crate::evaluator_plugins::names::Names;
 use crate::failure::CommandFailure;
 use crate::scenario::source::Loaded;
+use crate::workload::component_source;
 use crate::workload::components::{self, LoadedComponent};
 use crate::workload::grants::lua_grants;
 
@@ -225,7 +226,7 @@ fn open_file(
     }
     // Paths on the command line are relative to the working directory, not to the run folder.
     let path = std::path::absolute(path).map_err(|error| CommandFailure::usage(format!("{at}: {error}")))?;
-    let (name, bytes) = components::file(loaded, &path, "--plugin")?;
+    let (name, bytes, _) = component_source::file(Path::new(""), &path.to_string_lossy(), "--plugin")?;
     evaluators.names.reserve(&name, &at)?;
     let plugin = components::load(loaded, &name, &bytes)?;
     components::check_config(&plugin, config, "--plugin-config")?;

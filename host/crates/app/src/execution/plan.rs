@@ -16,6 +16,7 @@ use crate::scenario::scenario_copy::{PluginDigest, ScenarioCopy};
 use crate::scenario::source::Loaded;
 use crate::sim_profile;
 use crate::target::{self, ClientTarget};
+use crate::workload::component_source;
 
 /// A run against servers, ready to start: its plugins are loaded, and its targets have answered.
 pub struct RunPlan {
@@ -64,10 +65,11 @@ pub fn plan(
     if self_test {
         self_test::check()?;
     }
-    let copy = scenario_copy(&loaded, &mut wired);
+    let lock = component_source::read_lock(loaded.folder())?;
+    let copy = scenario_copy(&loaded, &mut wired).with_lock(&loaded, lock.as_ref());
     Ok(RunPlan {
         copy,
-        config: with_absolute_paths(&loaded.scenario, loaded.folder()).to_yaml(),
+        config: with_absolute_paths(&loaded.scenario, loaded.folder(), lock.as_ref()).to_yaml(),
         scenario: loaded.scenario,
         wired,
         targets,
@@ -131,10 +133,11 @@ pub fn plan_simulation(
             .collect::<Result<_, _>>()?,
     };
     wired.caches = ClientCache::of_simulation(scenario, &targets);
-    let copy = scenario_copy(&loaded, &mut wired);
+    let lock = component_source::read_lock(loaded.folder())?;
+    let copy = scenario_copy(&loaded, &mut wired).with_lock(&loaded, lock.as_ref());
     Ok(SimulationPlan {
         copy,
-        config: with_absolute_paths(&loaded.scenario, loaded.folder()).to_yaml(),
+        config: with_absolute_paths(&loaded.scenario, loaded.folder(), lock.as_ref()).to_yaml(),
         scenario: loaded.scenario,
         wired,
         targets,

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use veeksha_scenario::{
-    ArrivalPlugin, ArrivalProcess, ComponentUse, Evaluator, Flavor, Generator, Scenario, Traffic,
-};
+use veeksha_manifest::PluginReference;
+use veeksha_manifest::lock::PluginLock;
+use veeksha_scenario::{Flavor, Generator, Scenario};
 
+use crate::workload::component_source;
 use crate::workload::flavors::FILE_KEYS;
 
 /// Makes the path of a run absolute. Links are followed: `latest` will be another run.
@@ -19,27 +20,41 @@ fn resolve_run(run: &mut PathBuf, folder: &Path) {
         .unwrap_or(joined);
 }
 
-/// Returns the scenario with every path relative to its folder made absolute.
-pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path) -> Scenario {
+/// Makes the path of a component absolute, and adds the locked digest to a reference.
+pub(crate) fn pin(plugin: &mut String, folder: &Path, lock: Option<&PluginLock>) {
+    match PluginReference::parse(plugin) {
+        Ok(PluginReference::File(path)) => {
+            let joined = folder.join(path);
+            let path = std::path::absolute(&joined).unwrap_or(joined);
+            *plugin = path.to_string_lossy().into_owned();
+        }
+        Ok(PluginReference::Registry(mut reference)) => {
+            let locked = lock.and_then(|lock| {
+                let reference = PluginReference::Registry(reference.clone());
+                component_source::entry(lock, &reference)
+            });
+            reference.digest = locked
+                .and_then(|locked| locked.bundle.clone())
+                .or(reference.digest);
+            *plugin = reference.to_string();
+        }
+        // The run folder has a copy of the lock.
+        Ok(PluginReference::Locked(_)) | Err(_) => {}
+    }
+}
+
+/// Returns the scenario with every path relative to its folder made absolute, and with the digests
+/// of the lock in references to registries.
+pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path, lock: Option<&PluginLock>) -> Scenario {
     let mut scenario = scenario.clone();
     let make_absolute = |path: &mut PathBuf| {
         let joined = folder.join(&*path);
         *path = std::path::absolute(&joined).unwrap_or(joined);
     };
     let all = |files: &mut BTreeMap<String, PathBuf>| files.values_mut().for_each(make_absolute);
-    let resolve_component = |component: &mut ComponentUse| {
-        let mut file = PathBuf::from(&component.plugin);
-        make_absolute(&mut file);
-        component.plugin = file.to_string_lossy().into_owned();
-        all(&mut component.files);
-    };
     match &mut scenario.session_generator {
         Generator::Shipped { .. } => {}
-        Generator::Wasm {
-            component,
-            recorded_run,
-        } => {
-            resolve_component(component);
+        Generator::Wasm { recorded_run, .. } => {
             recorded_run.iter_mut().for_each(|run| resolve_run(run, folder));
         }
         Generator::Replay { run, files } => {
@@ -65,22 +80,13 @@ pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path) -> Scenari
                         }
                     }
                 }
-                Flavor::Wasm(component) => resolve_component(component),
-                Flavor::Lua { .. } => {}
+                Flavor::Wasm(_) | Flavor::Lua { .. } => {}
             }
         }
     }
-    for evaluator in &mut scenario.evaluators {
-        if let Evaluator::Wasm(component) = evaluator {
-            resolve_component(component);
-        }
-    }
-    if let Traffic::ArrivalProcess(ArrivalProcess {
-        process: ArrivalPlugin::Wasm(component),
-        ..
-    }) = &mut scenario.traffic_scheduler
-    {
-        resolve_component(component);
+    for component in scenario.components_mut() {
+        pin(&mut component.plugin, folder, lock);
+        all(&mut component.files);
     }
     let Scenario { client, clients, .. } = &mut scenario;
     for client in std::iter::once(client).chain(clients.values_mut()) {
@@ -89,9 +95,6 @@ pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path) -> Scenari
         for tls in own.chain([&mut client.tls]) {
             let files = [&mut tls.ca_file, &mut tls.client_certificate, &mut tls.client_key];
             files.into_iter().flatten().for_each(make_absolute);
-        }
-        if let Some(codec) = &mut client.codec {
-            resolve_component(codec);
         }
     }
     if let Some(tokenizer) = &mut scenario.client.tokenizer {

@@ -9,6 +9,8 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use veeksha_lua::{LuaLimits, LuaScenario};
+use veeksha_manifest::PluginReference;
+use veeksha_manifest::lock::{LOCK_FILE, PluginLock};
 use veeksha_model::REDACTED;
 use veeksha_ports::WorkloadInfo;
 use veeksha_report::{ReportError, RunFolder};
@@ -16,6 +18,9 @@ use veeksha_scenario::{Document, Node, Place, UNPLACED_FUNCTION, Value, function
 
 use crate::failure::CommandFailure;
 use crate::record::sweep_manifest;
+use crate::scenario::absolute_paths::pin;
+use crate::scenario::source::Loaded;
+use crate::workload::component_source;
 
 /// Subfolder of a run folder for the copy.
 const FOLDER: &str = "scenario";
@@ -74,6 +79,8 @@ impl PluginDigest {
 pub(crate) struct ScenarioCopy {
     files: Vec<(String, String)>,
     manifest: Json,
+    /// The lock of the plugins that the run uses.
+    lock: Option<String>,
 }
 
 impl ScenarioCopy {
@@ -112,7 +119,30 @@ impl ScenarioCopy {
             manifest["main"] = main.clone().into();
             manifest["index"] = index.into();
         }
-        ScenarioCopy { files, manifest }
+        ScenarioCopy {
+            files,
+            manifest,
+            lock: None,
+        }
+    }
+
+    /// Adds the entries of the lock that the scenario uses, with absolute paths as in `config.yml`.
+    pub(crate) fn with_lock(mut self, loaded: &Loaded, lock: Option<&PluginLock>) -> Self {
+        let Some(lock) = lock else { return self };
+        let mut copy = PluginLock::default();
+        for (_, component) in loaded.scenario.components() {
+            let plugin = PluginReference::parse(&component.plugin);
+            let used = plugin
+                .ok()
+                .and_then(|plugin| component_source::entry(lock, &plugin));
+            let Some(mut used) = used.cloned() else { continue };
+            if let Ok(PluginReference::File(_)) = PluginReference::parse(&used.source) {
+                pin(&mut used.source, loaded.folder(), None);
+            }
+            copy.insert(used);
+        }
+        self.lock = (!copy.plugins().is_empty()).then(|| copy.text());
+        self
     }
 
     /// Writes the copy into a run folder.
@@ -132,6 +162,9 @@ impl ScenarioCopy {
         }
         for (path, text) in &self.files {
             folder.write_text(&format!("{FOLDER}/{path}"), text)?;
+        }
+        if let Some(lock) = &self.lock {
+            folder.write_text(LOCK_FILE, lock)?;
         }
         folder.write_json(MANIFEST, &self.manifest)
     }

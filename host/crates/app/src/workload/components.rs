@@ -15,7 +15,8 @@ use veeksha_wasm::{EngineLimits, EngineOptions, Grants, LogLevel, PluginComponen
 
 use crate::failure::CommandFailure;
 use crate::scenario::decision_redaction::DecisionRedaction;
-use crate::scenario::source::{Loaded, read};
+use crate::scenario::source::Loaded;
+use crate::workload::component_source;
 use veeksha_present::terminal;
 
 /// Returns the session generator of a component.
@@ -60,9 +61,9 @@ pub(crate) fn open_named(
     tokenizer: &Tokenizer,
     name: impl FnOnce(&str) -> String,
 ) -> Result<LoadedComponent, CommandFailure> {
-    let (file, bytes) = self::file(loaded, Path::new(&component.plugin), &format!("{key}.plugin"))?;
-    let name = name(&file);
-    let plugin = load(loaded, &name, &bytes)?;
+    let resolved = component_source::resolve(loaded, component, key)?;
+    let name = name(&resolved.name);
+    let plugin = load(loaded, &name, &resolved.bytes)?;
     let config = component.config_text();
     check_config(&plugin, &config, &format!("{key}.config"))?;
     Ok(LoadedComponent {
@@ -98,16 +99,6 @@ fn report_compilation(name: &str, bytes: usize, taken: Duration) {
         let seconds = taken.as_secs();
         terminal::err(format!("compiling plugin {name} ({kib} KiB), {seconds} s so far"));
     }
-}
-
-/// Returns the name and the bytes of a component's file; `key` is the scenario key that names it.
-pub(crate) fn file(loaded: &Loaded, path: &Path, key: &str) -> Result<(String, Vec<u8>), CommandFailure> {
-    let path = loaded.folder().join(path);
-    let shown = path.display();
-    let bytes = read(&path)
-        .map_err(|reason| CommandFailure::usage(format!("{key}: cannot read {shown}: {reason}")))?;
-    let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
-    Ok((name.into_owned(), bytes))
 }
 
 /// Returns the host functions and files that a component may use.

@@ -1,10 +1,13 @@
 //! Workloads of scenarios: plugins, traces, prompts and tokenizers.
 
 pub(crate) mod arrivals;
+pub(crate) mod bundle_store;
 pub(crate) mod client_changes;
+pub(crate) mod component_source;
 pub(crate) mod components;
 pub(crate) mod flavors;
 pub(crate) mod grants;
+pub(crate) mod plugin_lock;
 pub mod prompts;
 pub(crate) mod recorded_decisions;
 pub(crate) mod redacted;

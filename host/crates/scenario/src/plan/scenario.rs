@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use crate::plan::certificate::Certificate;
 use crate::plan::client::Client;
+use crate::plan::component_use::ComponentUse;
 use crate::plan::evaluator::Evaluator;
 use crate::plan::generator::Generator;
 use crate::plan::runtime::{Runtime, TraceRecorder};
 use crate::plan::tool::ToolConfig;
-use crate::plan::traffic::Traffic;
+use crate::plan::trace::Flavor;
+use crate::plan::traffic::{ArrivalPlugin, ArrivalProcess, Traffic};
 
 /// A checked and complete scenario.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,4 +48,63 @@ pub struct Scenario {
     /// Remarks for the user that are not errors, such as secrets that a resolved configuration no
     /// longer contains.
     pub notes: Vec<String>,
+}
+
+impl Scenario {
+    /// Returns the components that are not shipped, each with its key.
+    pub fn components(&self) -> Vec<(String, &ComponentUse)> {
+        let mut found = Vec::new();
+        match &self.session_generator {
+            Generator::Wasm { component, .. } => found.push(("session_generator".to_owned(), component)),
+            Generator::Trace(trace) => {
+                if let Flavor::Wasm(component) = &trace.flavor {
+                    found.push(("session_generator.flavor".to_owned(), component));
+                }
+            }
+            Generator::Shipped { .. } | Generator::Replay { .. } | Generator::Lua { .. } => {}
+        }
+        if let Some(ArrivalPlugin::Wasm(component)) = self.traffic_scheduler.arrival_plugin() {
+            found.push(("traffic_scheduler.process".to_owned(), component));
+        }
+        for (index, evaluator) in self.evaluators.iter().enumerate() {
+            if let Evaluator::Wasm(component) = evaluator {
+                found.push((format!("evaluators[{index}]"), component));
+            }
+        }
+        for named in self.all_clients() {
+            if let Some(codec) = &named.client.codec {
+                found.push((format!("{}.codec", named.path), codec));
+            }
+        }
+        found
+    }
+
+    /// Returns the same components to be changed.
+    pub fn components_mut(&mut self) -> Vec<&mut ComponentUse> {
+        let mut found = Vec::new();
+        match &mut self.session_generator {
+            Generator::Wasm { component, .. } => found.push(component),
+            Generator::Trace(trace) => {
+                if let Flavor::Wasm(component) = &mut trace.flavor {
+                    found.push(component);
+                }
+            }
+            Generator::Shipped { .. } | Generator::Replay { .. } | Generator::Lua { .. } => {}
+        }
+        if let Traffic::ArrivalProcess(ArrivalProcess {
+            process: ArrivalPlugin::Wasm(component),
+            ..
+        }) = &mut self.traffic_scheduler
+        {
+            found.push(component);
+        }
+        for evaluator in &mut self.evaluators {
+            if let Evaluator::Wasm(component) = evaluator {
+                found.push(component);
+            }
+        }
+        let clients = std::iter::once(&mut self.client).chain(self.clients.values_mut());
+        found.extend(clients.filter_map(|client| client.codec.as_mut()));
+        found
+    }
 }
