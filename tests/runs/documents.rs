@@ -157,7 +157,6 @@ fn every_command_of_the_documents_works() {
         "README.md",
         "sdk/lua/README.md",
         "plugins/README.md",
-        "sdk/rust/README.md",
         "docs/traffic.md",
         "docs/traces.md",
         "docs/plugins.md",

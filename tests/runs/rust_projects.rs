@@ -62,28 +62,34 @@ fn replace(path: &Path, from: &str, to: &str) {
     std::fs::write(path, text.replace(from, to)).expect("a source");
 }
 
-/// Makes a project of a kind. All but the first use its SDK, so that it is compiled once.
+/// The project of the manual.
+const FIRST: &str = "my-questions";
+
+/// Makes a project of a kind with the SDK of the first, so that it is compiled once.
 fn project(folder: &Path, kind: &str) -> PathBuf {
     let output = offline(folder, &["plugin", "new", kind, "--kind", kind, "--lang", "rust"]);
     assert_code(&output, 0);
     let project = folder.join(kind);
-    if kind != KINDS[0].0 {
-        let sdk = format!("path = \"../{}/sdk/rust\"", KINDS[0].0);
-        replace(&project.join("Cargo.toml"), "path = \"sdk/rust\"", &sdk);
-    }
+    let sdk = format!("path = \"../{FIRST}/sdk/rust\"");
+    replace(&project.join("Cargo.toml"), "path = \"sdk/rust\"", &sdk);
     std::fs::copy(root().join("Cargo.lock"), project.join("Cargo.lock")).expect("a lock file");
     project
 }
 
-/// Builds a project; none if there is no compiler.
-fn build(project: &Path) -> Option<Value> {
-    let output = offline(project, &["plugin", "build", "--json"]);
-    if stderr(&output).contains("a Rust compiler for") {
-        skip("rust-guest", stderr(&output).lines().next().unwrap_or_default());
-        return None;
+/// Returns true if a build found no compiler. The test then counts as skipped.
+fn is_without_compiler(output: &Output) -> bool {
+    let message = stderr(output);
+    let is_without = message.contains("a Rust compiler for");
+    if is_without {
+        skip("rust-guest", message.lines().next().unwrap_or_default());
     }
+    is_without
+}
+
+fn build(project: &Path) -> Value {
+    let output = offline(project, &["plugin", "build", "--json"]);
     assert_code(&output, 0);
-    Some(serde_json::from_str(&stdout(&output)).expect("JSON"))
+    serde_json::from_str(&stdout(&output)).expect("JSON")
 }
 
 fn names(value: &Value) -> Vec<&str> {
@@ -91,17 +97,47 @@ fn names(value: &Value) -> Vec<&str> {
     values.filter_map(Value::as_str).collect()
 }
 
+/// Follows the manual: the commands of its first block. None if there is no compiler.
+fn follow_the_manual(folder: &Path) -> Option<()> {
+    let manual = std::fs::read_to_string(root().join("sdk/rust/README.md")).expect("the manual");
+    let (_, block) = manual.split_once("```sh\n").expect("a block of commands");
+    let (block, _) = block.split_once("```").expect("its end");
+    let mut within = folder.to_owned();
+    for line in block.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["cd", project] => {
+                within = folder.join(project);
+                std::fs::copy(root().join("Cargo.lock"), within.join("Cargo.lock")).expect("a lock file");
+            }
+            ["veeksha-host", arguments @ ..] => {
+                let output = offline(&within, arguments);
+                if is_without_compiler(&output) {
+                    return None;
+                }
+                assert_code(&output, 0);
+            }
+            other => panic!("no test knows how to run {other:?}"),
+        }
+    }
+    assert_eq!(within, folder.join(FIRST), "the other projects use its SDK");
+    Some(())
+}
+
 #[test]
 fn a_project_of_each_kind_builds_and_runs() {
     let folder = tempfile::tempdir().expect("a folder");
+    if follow_the_manual(folder.path()).is_none() {
+        return;
+    }
     for (kind, imports) in KINDS {
         let project = project(folder.path(), kind);
-        let Some(built) = build(&project) else { return };
+        let built = build(&project);
         assert_eq!(names(&built["kinds"]), [kind]);
         imports_only(kind, &names(&built["imports"]), imports);
 
-        let scenario = ["check", "scenario.lua"];
-        assert_code(&offline(&project, &scenario), 0);
+        assert_code(&offline(&project, &["plugin", "test"]), 0);
+        assert_code(&offline(&project, &["check", "scenario.lua"]), 0);
         // Virtual time has no bytes for a codec to read.
         let command = if kind == "endpoint-codec" {
             "run"
@@ -110,7 +146,7 @@ fn a_project_of_each_kind_builds_and_runs() {
         };
         assert_code(&offline(&project, &[command, "scenario.lua"]), 0);
     }
-    mistakes_are_explained(&folder.path().join(KINDS[0].0));
+    mistakes_are_explained(&folder.path().join(FIRST));
 }
 
 /// A component imports what its code uses, and nothing else of the contract.
@@ -132,18 +168,24 @@ fn mistakes_are_explained(project: &Path) {
     replace(
         &source,
         "let mut lengths =",
-        "assert!(index < 2, \"no session {index}\");\n        let mut lengths =",
+        "assert!(index < 2, \"no session {index}\");println!();\n        let mut lengths =",
     );
     let line = 1 + original
         .lines()
         .position(|line| line.contains("let mut lengths ="))
         .expect("a line");
-    build(project).expect("a build");
+    let output = offline(project, &["plugin", "build"]);
+    assert_code(&output, 0);
+    assert!(
+        stderr(&output).contains(&format!("src/lib.rs:{line}: the output of `println!` is lost")),
+        "{}",
+        stderr(&output)
+    );
     let output = offline(project, &["check", "scenario.lua"]);
     assert_code(&output, 4);
     let message = stderr(&output);
     assert!(
-        message.contains(&format!("session-generator/src/lib.rs:{line}")),
+        message.contains(&format!("{FIRST}/src/lib.rs:{line}")),
         "{message}"
     );
     assert!(message.contains("no session 2"), "{message}");

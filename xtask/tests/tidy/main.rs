@@ -8,4 +8,5 @@ mod conventions;
 mod dependencies;
 mod files;
 mod layers;
+mod packages;
 mod recipes;

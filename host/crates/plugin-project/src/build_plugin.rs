@@ -6,19 +6,10 @@ use std::path::{Path, PathBuf};
 use veeksha_componentize::{ComponentOptions, ComponentOutline, DebugInfo, componentize};
 use veeksha_manifest::{Language, PluginKind, PluginManifest};
 
+use crate::build_job::{BuildJob, BuildProfile};
 use crate::error::ProjectError;
-use crate::language::{BuildJob, build_of};
+use crate::language::build_of;
 use crate::project::Project;
-
-/// The purpose of a build.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BuildProfile {
-    /// A fast and small component.
-    #[default]
-    Release,
-    /// A quick build while the source changes.
-    Dev,
-}
 
 /// The options of a build.
 #[derive(Clone, Debug, Default)]
@@ -52,8 +43,8 @@ pub struct PluginBuild {
 
 /// Builds the project in a folder, or makes a component of a WebAssembly file.
 ///
-/// `report` receives lines about steps that take long. Messages of the language's tools go to standard
-/// error.
+/// `report` receives lines about steps that take long. Messages of the language's tools go to
+/// standard error.
 ///
 /// # Errors
 /// If the path is not a project or a module, a tool is missing, the source has errors, or the

@@ -10,6 +10,7 @@
 //! manifest states.
 #![forbid(unsafe_code)]
 
+mod build_job;
 mod build_plugin;
 mod contract;
 mod embedded;
@@ -21,6 +22,7 @@ mod project_files;
 mod python_imports;
 mod tool;
 
-pub use build_plugin::{BuildOptions, BuildProfile, PluginBuild, build_plugin};
+pub use build_job::BuildProfile;
+pub use build_plugin::{BuildOptions, PluginBuild, build_plugin};
 pub use error::{MissingTool, ProjectError};
 pub use new_project::{NewProject, new_project, templates};

@@ -169,7 +169,7 @@ fn read_outermost(bytes: &[u8]) -> Result<(Vec<String>, Vec<String>), String> {
                 ..
             } => {
                 return Err(
-                    "not a component but a core module; wrap it with `wasm-tools component new`".into(),
+                    "not a component but a core module; wrap it with `veeksha-host plugin build FILE`".into(),
                 );
             }
             Payload::ModuleSection { unchecked_range, .. }

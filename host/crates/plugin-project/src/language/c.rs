@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{BuildJob, LanguageBuild, ToolOutput};
-use crate::build_plugin::BuildProfile;
+use crate::build_job::{BuildJob, BuildProfile, LanguageBuild, ToolOutput};
 use crate::error::{MissingTool, ProjectError};
 use crate::tool;
 

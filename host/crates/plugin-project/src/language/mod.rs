@@ -1,48 +1,13 @@
 //! The languages whose projects can be built, with one file per language.
 
 mod c;
+mod lost_output;
 mod python;
 mod rust;
 
-use std::path::{Path, PathBuf};
+use veeksha_manifest::Language;
 
-use veeksha_manifest::{Language, PluginManifest};
-
-use crate::build_plugin::BuildProfile;
-use crate::error::ProjectError;
-
-/// A project to build.
-pub(crate) struct BuildJob<'a> {
-    /// The folder of the project: absolute, without links.
-    pub(crate) folder: &'a Path,
-    /// Its manifest.
-    pub(crate) manifest: &'a PluginManifest,
-    /// The folder of the language's SDK.
-    pub(crate) sdk: PathBuf,
-    /// The purpose of the build.
-    pub(crate) profile: BuildProfile,
-    /// Prints a line about a step that takes long.
-    pub(crate) report: &'a dyn Fn(&str),
-}
-
-/// The output of a language's tools.
-pub(crate) struct ToolOutput {
-    /// The file that the tools wrote: a core module that states its world, or a component.
-    pub(crate) path: PathBuf,
-    /// The tools and their versions.
-    pub(crate) tools: Vec<String>,
-}
-
-/// The build of a language.
-pub(crate) trait LanguageBuild: Sync {
-    /// Finds the tools of the language and builds the project with them. Messages of the tools go to
-    /// standard error.
-    ///
-    /// # Errors
-    /// [`ProjectError::MissingTool`] with the commands that install what is missing;
-    /// [`ProjectError::Failed`] if the source has errors.
-    fn build(&self, job: &BuildJob<'_>) -> Result<ToolOutput, ProjectError>;
-}
+use crate::build_job::LanguageBuild;
 
 /// The build of a language; none if the host cannot build it.
 pub(crate) fn build_of(language: Language) -> Option<&'static dyn LanguageBuild> {

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{BuildJob, LanguageBuild, ToolOutput};
+use crate::build_job::{BuildJob, LanguageBuild, ToolOutput};
 use crate::contract::{WORLD, write_world};
 use crate::error::{MissingTool, ProjectError};
 use crate::python_imports::host_modules;

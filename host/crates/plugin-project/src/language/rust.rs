@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::{BuildJob, LanguageBuild, ToolOutput};
-use crate::build_plugin::BuildProfile;
+use super::lost_output;
+use crate::build_job::{BuildJob, BuildProfile, LanguageBuild, ToolOutput};
 use crate::error::{MissingTool, ProjectError};
 use crate::tool;
 
@@ -45,6 +45,9 @@ impl LanguageBuild for RustBuild {
             "building with {} for {}",
             toolchain.version, toolchain.target
         ));
+        if toolchain.target == TARGETS[0] {
+            lost_output::warn(&job.folder.join("src"), job.report);
+        }
         let mut command = Command::new(&cargo);
         command.current_dir(job.folder).args([
             "rustc",

@@ -27,7 +27,7 @@ fn distinguishes_core_module_from_component() {
     let module = wat::parse_str("(module (func (export \"f\")))").unwrap();
     assert_eq!(
         refusal(&module),
-        "not a component but a core module; wrap it with `wasm-tools component new`"
+        "not a component but a core module; wrap it with `veeksha-host plugin build FILE`"
     );
 }
 
