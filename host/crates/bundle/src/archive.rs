@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use crate::bundle::{Bundle, check_manifest, check_size, media_type};
-use crate::digest::Digest;
+use crate::digest::BlobDigest;
 use crate::error::BundleError;
 use crate::image::{
-    Descriptor, INDEX_TYPE, ImageIndex, ImageManifest, LAYOUT, LayoutMarker, MANIFEST_TYPE, REF_NAME,
+    BlobDescriptor, INDEX_TYPE, ImageIndex, ImageManifest, LAYOUT, LayoutMarker, MANIFEST_TYPE, REF_NAME,
+    json,
 };
 use crate::limits::BundleLimits;
-use crate::pack::json;
-use crate::signature::{SignatureArtifact, is_signature};
+use crate::signature_artifact::{SignatureArtifact, is_signature};
 use crate::tar::{self, TarReader};
 
 const MARKER_FILE: &str = "oci-layout";
@@ -29,7 +29,7 @@ impl Bundle {
             descriptor.annotations.insert(REF_NAME.to_owned(), tag.to_owned());
         }
         let mut manifests = vec![descriptor];
-        let mut blobs: BTreeMap<Digest, Vec<u8>> = self
+        let mut blobs: BTreeMap<BlobDigest, Vec<u8>> = self
             .blobs()
             .map(|(digest, blob)| (digest.clone(), blob.to_vec()))
             .collect();
@@ -42,7 +42,7 @@ impl Bundle {
                 ..
             } = artifact;
             for blob in more.into_iter().chain([manifest]) {
-                blobs.insert(Digest::of(&blob), blob);
+                blobs.insert(BlobDigest::of(&blob), blob);
             }
         }
         let index = json(&ImageIndex {
@@ -76,7 +76,7 @@ impl Bundle {
         let index = read_index(&document(INDEX_FILE)?, limits)?;
         let mut blobs = ReadBlobs::default();
         for (name, content) in files {
-            let digest = Digest::of(&content);
+            let digest = BlobDigest::of(&content);
             if name.strip_prefix(BLOBS) != Some(digest.hex()) {
                 return Err(BundleError::WrongDigest {
                     part: format!("`{name}`"),
@@ -149,7 +149,7 @@ fn read_files(source: impl Read, limits: &BundleLimits) -> Result<BTreeMap<Strin
         let is_blob = entry
             .name
             .strip_prefix(BLOBS)
-            .is_some_and(|hex| Digest::parse(&format!("sha256:{hex}")).is_some());
+            .is_some_and(|hex| BlobDigest::parse(&format!("sha256:{hex}")).is_some());
         if !is_document && !is_blob {
             return Err(unexpected());
         }
@@ -208,16 +208,16 @@ fn read_index(bytes: &[u8], limits: &BundleLimits) -> Result<ImageIndex, BundleE
 #[derive(Default)]
 struct ReadBlobs {
     /// The content of each blob, and true once something has referred to it.
-    blobs: BTreeMap<Digest, (Vec<u8>, bool)>,
+    blobs: BTreeMap<BlobDigest, (Vec<u8>, bool)>,
     /// The size of all copies, which several references to one blob could make large.
     copied: u64,
 }
 
 impl ReadBlobs {
     /// Returns the blob of a descriptor, and compares its size with the one that is stated.
-    fn get(&mut self, descriptor: &Descriptor, part: &str) -> Result<Vec<u8>, BundleError> {
+    fn get(&mut self, descriptor: &BlobDescriptor, part: &str) -> Result<Vec<u8>, BundleError> {
         let missing = || BundleError::Missing(format!("{part} ({})", descriptor.digest));
-        let digest = Digest::parse(&descriptor.digest).ok_or_else(missing)?;
+        let digest = BlobDigest::parse(&descriptor.digest).ok_or_else(missing)?;
         let (blob, is_used) = self.blobs.get_mut(&digest).ok_or_else(missing)?;
         if blob.len() as u64 != descriptor.size {
             return Err(BundleError::WrongSize {

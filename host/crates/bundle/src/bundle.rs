@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use veeksha_manifest::PluginManifest;
 
-use crate::digest::Digest;
+use crate::digest::BlobDigest;
 use crate::error::BundleError;
-use crate::image::{CONFIG_TYPE, Descriptor, ImageManifest, LayerKind, MANIFEST_TYPE, WasmConfig};
+use crate::image::{BlobDescriptor, CONFIG_TYPE, ImageManifest, LayerKind, MANIFEST_TYPE, WasmConfig};
 use crate::limits::BundleLimits;
 use crate::signature::Signature;
 
@@ -17,9 +17,9 @@ const LONGEST_TITLE: usize = 255;
 #[derive(Clone, Debug)]
 pub struct Bundle {
     manifest: Vec<u8>,
-    digest: Digest,
+    digest: BlobDigest,
     image: ImageManifest,
-    blobs: BTreeMap<Digest, Vec<u8>>,
+    blobs: BTreeMap<BlobDigest, Vec<u8>>,
     signatures: Vec<Signature>,
     tag: Option<String>,
 }
@@ -43,8 +43,10 @@ impl Bundle {
     /// the digest or the size that the manifest states.
     pub fn new(manifest: Vec<u8>, blobs: Vec<Vec<u8>>, limits: &BundleLimits) -> Result<Self, BundleError> {
         let image = check_manifest(&manifest, limits)?;
-        let mut found: BTreeMap<Digest, Vec<u8>> =
-            blobs.into_iter().map(|blob| (Digest::of(&blob), blob)).collect();
+        let mut found: BTreeMap<BlobDigest, Vec<u8>> = blobs
+            .into_iter()
+            .map(|blob| (BlobDigest::of(&blob), blob))
+            .collect();
         let mut blobs = BTreeMap::new();
         for (part, descriptor) in parts(&image) {
             let digest = digest_of(&part, descriptor)?;
@@ -69,7 +71,7 @@ impl Bundle {
             });
         }
         let bundle = Bundle {
-            digest: Digest::of(&manifest),
+            digest: BlobDigest::of(&manifest),
             manifest,
             image,
             blobs,
@@ -96,8 +98,8 @@ impl Bundle {
         Ok(())
     }
 
-    fn blob(&self, descriptor: &Descriptor) -> &[u8] {
-        let digest = Digest::parse(&descriptor.digest);
+    fn blob(&self, descriptor: &BlobDescriptor) -> &[u8] {
+        let digest = BlobDigest::parse(&descriptor.digest);
         // `new` has inserted every blob.
         digest
             .and_then(|digest| self.blobs.get(&digest))
@@ -105,7 +107,7 @@ impl Bundle {
     }
 
     /// Returns the digest of the manifest, which is the digest of the bundle.
-    pub fn digest(&self) -> &Digest {
+    pub fn digest(&self) -> &BlobDigest {
         &self.digest
     }
 
@@ -120,12 +122,12 @@ impl Bundle {
     }
 
     /// Returns the descriptor of the manifest.
-    pub fn descriptor(&self) -> Descriptor {
-        Descriptor::of(MANIFEST_TYPE, &self.manifest)
+    pub fn descriptor(&self) -> BlobDescriptor {
+        BlobDescriptor::of(MANIFEST_TYPE, &self.manifest)
     }
 
     /// Returns the configuration and the layers by their digests.
-    pub fn blobs(&self) -> impl Iterator<Item = (&Digest, &[u8])> {
+    pub fn blobs(&self) -> impl Iterator<Item = (&BlobDigest, &[u8])> {
         self.blobs.iter().map(|(digest, blob)| (digest, blob.as_slice()))
     }
 
@@ -135,8 +137,8 @@ impl Bundle {
     }
 
     /// Returns the digest of the component.
-    pub fn component_digest(&self) -> Digest {
-        Digest::of(self.component())
+    pub fn component_digest(&self) -> BlobDigest {
+        BlobDigest::of(self.component())
     }
 
     /// Returns the layers in order: the component first.
@@ -264,7 +266,7 @@ pub fn check_manifest(manifest: &[u8], limits: &BundleLimits) -> Result<ImageMan
 }
 
 /// Returns the kind of a layer. The first one is the component, and only the first one.
-fn layer_kind(index: usize, layer: &Descriptor) -> Result<LayerKind, BundleError> {
+fn layer_kind(index: usize, layer: &BlobDescriptor) -> Result<LayerKind, BundleError> {
     let kind = LayerKind::of(&layer.media_type);
     match kind {
         Some(kind) if (kind == LayerKind::Component) == (index == 0) => Ok(kind),
@@ -288,14 +290,14 @@ fn layer_kind(index: usize, layer: &Descriptor) -> Result<LayerKind, BundleError
 }
 
 /// Returns the configuration and the layers, each with its name in messages.
-fn parts(image: &ImageManifest) -> impl Iterator<Item = (String, &Descriptor)> {
+fn parts(image: &ImageManifest) -> impl Iterator<Item = (String, &BlobDescriptor)> {
     let layers = image.layers.iter().enumerate();
     std::iter::once(("the configuration".to_owned(), &image.config))
         .chain(layers.map(|(index, layer)| (format!("layer {}", index + 1), layer)))
 }
 
-fn digest_of(part: &str, descriptor: &Descriptor) -> Result<Digest, BundleError> {
-    Digest::parse(&descriptor.digest).ok_or_else(|| BundleError::BadDocument {
+fn digest_of(part: &str, descriptor: &BlobDescriptor) -> Result<BlobDigest, BundleError> {
+    BlobDigest::parse(&descriptor.digest).ok_or_else(|| BundleError::BadDocument {
         part: part.to_owned(),
         reason: "its digest must be `sha256:` and 64 hexadecimal digits".to_owned(),
     })

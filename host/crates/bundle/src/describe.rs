@@ -5,7 +5,7 @@ use veeksha_manifest::is_plugin_name;
 use veeksha_manifest::lock::LockedPlugin;
 
 use crate::bundle::{Bundle, plugin_manifest};
-use crate::digest::Digest;
+use crate::digest::BlobDigest;
 use crate::error::BundleError;
 
 /// The name of a component without a manifest whose file has no name that a plugin may have.
@@ -21,7 +21,7 @@ pub fn describe(
     source: &str,
     fallback: &str,
     component: &[u8],
-    bundle: Option<&Digest>,
+    bundle: Option<&BlobDigest>,
 ) -> Result<LockedPlugin, BundleError> {
     let outline = ComponentOutline::read(component);
     let mut outline = outline.map_err(|error| BundleError::BadComponent(error.to_string()))?;
@@ -39,8 +39,8 @@ pub fn describe(
             .to_owned(),
         source: source.to_owned(),
         version: manifest.map(|manifest| manifest.version.to_string()),
-        digest: Digest::of(component).to_string(),
-        bundle: bundle.map(Digest::to_string),
+        digest: BlobDigest::of(component).to_string(),
+        bundle: bundle.map(BlobDigest::to_string),
         // A component of several versions is compared by all of them.
         contract: outline.contract_versions().join(", "),
         imports: outline.imports,

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::Digest;
+use crate::digest::BlobDigest;
+use crate::error::BundleError;
 
 /// The media type of an image's manifest.
 pub const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
@@ -25,7 +26,7 @@ pub(crate) const LAYOUT: &str = r#"{"imageLayoutVersion":"1.0.0"}"#;
 /// A reference to a blob.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Descriptor {
+pub struct BlobDescriptor {
     /// The media type of the content.
     pub media_type: String,
     /// The digest of the content.
@@ -40,12 +41,12 @@ pub struct Descriptor {
     pub annotations: BTreeMap<String, String>,
 }
 
-impl Descriptor {
+impl BlobDescriptor {
     /// Returns the descriptor of bytes.
     pub fn of(media_type: &str, bytes: &[u8]) -> Self {
-        Descriptor {
+        BlobDescriptor {
             media_type: media_type.to_owned(),
-            digest: Digest::of(bytes).to_string(),
+            digest: BlobDigest::of(bytes).to_string(),
             size: bytes.len() as u64,
             artifact_type: None,
             annotations: BTreeMap::new(),
@@ -71,12 +72,12 @@ pub struct ImageManifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
     /// The configuration.
-    pub config: Descriptor,
+    pub config: BlobDescriptor,
     /// The layers.
-    pub layers: Vec<Descriptor>,
+    pub layers: Vec<BlobDescriptor>,
     /// The manifest that this one is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subject: Option<Descriptor>,
+    pub subject: Option<BlobDescriptor>,
     /// Title, version, licence, source.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
@@ -92,7 +93,7 @@ pub struct ImageIndex {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
     /// The manifests.
-    pub manifests: Vec<Descriptor>,
+    pub manifests: Vec<BlobDescriptor>,
 }
 
 /// The marker of a layout.
@@ -184,4 +185,12 @@ impl LayerKind {
             LayerKind::Debug => "debug information",
         }
     }
+}
+
+/// Returns a document as JSON.
+pub(crate) fn json(value: &impl serde::Serialize) -> Result<Vec<u8>, BundleError> {
+    serde_json::to_vec(value).map_err(|error| BundleError::BadDocument {
+        part: "a document".to_owned(),
+        reason: error.to_string(),
+    })
 }

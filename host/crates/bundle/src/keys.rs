@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 
-use crate::digest::Digest;
+use crate::digest::BlobDigest;
 use crate::error::BundleError;
 
 /// The DER of a private key up to its 32 bytes.
@@ -116,7 +116,7 @@ impl PublicKey {
 
     /// Returns the identity of the key: `ed25519:` and the first 16 digits of the digest of its DER.
     pub fn id(&self) -> String {
-        let digest = Digest::of(&self.der());
+        let digest = BlobDigest::of(&self.der());
         format!("ed25519:{}", &digest.hex()[..16])
     }
 

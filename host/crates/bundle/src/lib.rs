@@ -20,16 +20,16 @@ mod keys;
 mod limits;
 mod pack;
 mod signature;
+mod signature_artifact;
 mod tar;
 
 pub use bundle::{Bundle, BundleLayer, check_manifest, plugin_manifest};
 pub use describe::describe;
-pub use digest::Digest;
+pub use digest::BlobDigest;
 pub use error::BundleError;
-pub use image::{Descriptor, ImageIndex, ImageManifest, LayerKind, MANIFEST_TYPE};
+pub use image::{BlobDescriptor, ImageIndex, ImageManifest, LayerKind, MANIFEST_TYPE};
 pub use keys::{PublicKey, SigningKey, TrustedKey, trusted_keys};
 pub use limits::BundleLimits;
 pub use pack::{BundleFile, pack, tag};
-pub use signature::{
-    KEY_ARTIFACT, KeySignature, SIGSTORE_ARTIFACT, Signature, SignatureArtifact, is_signature,
-};
+pub use signature::{KeySignature, Signature};
+pub use signature_artifact::{KEY_ARTIFACT, SIGSTORE_ARTIFACT, SignatureArtifact, is_signature};

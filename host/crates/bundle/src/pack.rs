@@ -8,7 +8,8 @@ use veeksha_manifest::PluginManifest;
 use crate::bundle::{Bundle, check_title, plugin_manifest};
 use crate::error::BundleError;
 use crate::image::{
-    CONFIG_TYPE, Descriptor, ImageManifest, LayerKind, MANIFEST_TYPE, TITLE, WasmConfig, WasmInterfaces,
+    BlobDescriptor, CONFIG_TYPE, ImageManifest, LayerKind, MANIFEST_TYPE, TITLE, WasmConfig, WasmInterfaces,
+    json,
 };
 use crate::limits::BundleLimits;
 
@@ -66,13 +67,13 @@ pub fn pack(
     for file in &files {
         check_title(&file.title)?;
     }
-    let layers: Vec<Descriptor> = files.iter().map(layer).collect();
+    let layers: Vec<BlobDescriptor> = files.iter().map(layer).collect();
     let config = config(&layers, interfaces, manifest.as_ref())?;
     let image = ImageManifest {
         schema_version: 2,
         media_type: Some(MANIFEST_TYPE.to_owned()),
         artifact_type: None,
-        config: Descriptor::of(CONFIG_TYPE, &config),
+        config: BlobDescriptor::of(CONFIG_TYPE, &config),
         layers,
         subject: None,
         annotations: annotations(&name, manifest.as_ref()),
@@ -84,14 +85,14 @@ pub fn pack(
     Ok(bundle)
 }
 
-fn layer(file: &BundleFile) -> Descriptor {
-    let mut layer = Descriptor::of(file.kind.media_type(), &file.content);
+fn layer(file: &BundleFile) -> BlobDescriptor {
+    let mut layer = BlobDescriptor::of(file.kind.media_type(), &file.content);
     layer.annotations.insert(TITLE.to_owned(), file.title.clone());
     layer
 }
 
 fn config(
-    layers: &[Descriptor],
+    layers: &[BlobDescriptor],
     interfaces: WasmInterfaces,
     manifest: Option<&PluginManifest>,
 ) -> Result<Vec<u8>, BundleError> {
@@ -148,11 +149,4 @@ fn annotations(name: &str, manifest: Option<&PluginManifest>) -> BTreeMap<String
 /// Returns the tag of a version. A tag cannot have the `+` of build metadata.
 pub fn tag(version: &impl ToString) -> String {
     version.to_string().replace('+', "_")
-}
-
-pub(crate) fn json(value: &impl serde::Serialize) -> Result<Vec<u8>, BundleError> {
-    serde_json::to_vec(value).map_err(|error| BundleError::BadDocument {
-        part: "a document".to_owned(),
-        reason: error.to_string(),
-    })
 }

@@ -154,7 +154,7 @@ impl<R: Read> TarReader<R> {
         Ok(())
     }
 
-    fn header(&self, block: &[u8; BLOCK]) -> Result<Header, BundleError> {
+    fn header(&self, block: &[u8; BLOCK]) -> Result<TarHeader, BundleError> {
         let damaged = |reason| BundleError::DamagedEntry {
             entry: self.entries,
             reason,
@@ -180,7 +180,7 @@ impl<R: Read> TarReader<R> {
         if !prefix.is_empty() && &block[257..263] == b"ustar\0" {
             name = format!("{prefix}/{name}");
         }
-        Ok(Header {
+        Ok(TarHeader {
             name,
             size: number(&block[124..136]).ok_or_else(|| damaged("its size is not an octal number"))?,
             kind: block[156],
@@ -216,7 +216,7 @@ impl<R: Read> TarReader<R> {
     }
 }
 
-struct Header {
+struct TarHeader {
     name: String,
     size: u64,
     kind: u8,

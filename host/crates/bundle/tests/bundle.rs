@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use veeksha_bundle::{
-    Bundle, BundleError, BundleFile, BundleLimits, Descriptor, Digest, KeySignature, LayerKind, Signature,
-    SigningKey, TrustedKey, pack,
+    BlobDescriptor, BlobDigest, Bundle, BundleError, BundleFile, BundleLimits, KeySignature, LayerKind,
+    Signature, SigningKey, TrustedKey, pack,
 };
 
 const PLUGIN: &str = r#"
@@ -96,7 +96,7 @@ fn one(name: &str, kind: u8, content: &[u8]) -> Vec<u8> {
 
 /// A layout of these blobs, whose index names the first one.
 fn layout(blobs: &[&[u8]]) -> Vec<u8> {
-    let manifest = serde_json::to_value(Descriptor::of(
+    let manifest = serde_json::to_value(BlobDescriptor::of(
         "application/vnd.oci.image.manifest.v1+json",
         blobs[0],
     ))
@@ -104,7 +104,7 @@ fn layout(blobs: &[&[u8]]) -> Vec<u8> {
     let index = serde_json::json!({"schemaVersion": 2, "manifests": [manifest]}).to_string();
     let names: Vec<String> = blobs
         .iter()
-        .map(|blob| format!("blobs/sha256/{}", Digest::of(blob).hex()))
+        .map(|blob| format!("blobs/sha256/{}", BlobDigest::of(blob).hex()))
         .collect();
     let mut entries = vec![
         ("oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#.as_bytes()),
@@ -163,7 +163,7 @@ fn what_is_packed_is_read() {
 fn documents_have_the_members_of_the_specification() {
     let bundle = bundle();
     let manifest: serde_json::Value = serde_json::from_slice(bundle.manifest()).unwrap();
-    let component = Digest::of(&component()).to_string();
+    let component = BlobDigest::of(&component()).to_string();
     assert_eq!(manifest["schemaVersion"], 2);
     assert_eq!(
         manifest["mediaType"],

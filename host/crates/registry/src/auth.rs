@@ -84,7 +84,13 @@ mod tests {
             Challenge::parse("Basic realm=\"Registry\""),
             Some(Challenge::Basic)
         );
-        for header in ["", "Bearer", "Bearer service=x", "Bearer realm=\"x", "Digest a=b"] {
+        for header in [
+            "",
+            "Bearer",
+            "Bearer service=x",
+            "Bearer realm=\"x",
+            "BlobDigest a=b",
+        ] {
             assert_eq!(Challenge::parse(header), None, "{header}");
         }
     }

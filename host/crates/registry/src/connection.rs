@@ -34,7 +34,7 @@ pub(crate) struct RegistryRequest {
 }
 
 /// A repository of a registry.
-pub(crate) struct Connection {
+pub(crate) struct RegistryConnection {
     client: Client,
     reference: RegistryReference,
     base: Url,
@@ -57,7 +57,7 @@ struct ErrorEntry {
     message: String,
 }
 
-impl Connection {
+impl RegistryConnection {
     /// Prepares requests; connects to nothing. Registries on this machine are spoken to without TLS,
     /// as docker does; `plain_http` does so for all.
     pub(crate) fn new(
@@ -89,7 +89,7 @@ impl Connection {
             .read_timeout(READ_TIMEOUT);
         let client = veeksha_transport::untimed::client_of_system(builder)
             .map_err(|error| RegistryError::Client(error.to_string()))?;
-        Ok(Connection {
+        Ok(RegistryConnection {
             client,
             base,
             actions,
@@ -119,7 +119,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request without a body, whose missing subject is no error.
+    /// Sends a request without a body, whose subject may be missing.
     pub(crate) async fn get(
         &mut self,
         method: Method,

@@ -3,12 +3,12 @@
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, StatusCode};
 use veeksha_bundle::{
-    Bundle, BundleError, BundleLimits, Descriptor, Digest, ImageIndex, ImageManifest, MANIFEST_TYPE,
+    BlobDescriptor, BlobDigest, Bundle, BundleError, BundleLimits, ImageIndex, ImageManifest, MANIFEST_TYPE,
     SignatureArtifact, check_manifest, is_signature,
 };
 use veeksha_manifest::RegistryReference;
 
-use crate::connection::{Connection, RegistryRequest};
+use crate::connection::{RegistryConnection, RegistryRequest};
 use crate::error::RegistryError;
 
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
@@ -33,7 +33,7 @@ pub struct TransferOptions<'p> {
 /// refused.
 pub fn pull(reference: &RegistryReference, options: &TransferOptions<'_>) -> Result<Bundle, RegistryError> {
     block_on(async {
-        let mut connection = Connection::new(reference, options.plain_http, "pull")?;
+        let mut connection = RegistryConnection::new(reference, options.plain_http, "pull")?;
         Pull {
             connection: &mut connection,
             reference,
@@ -54,7 +54,7 @@ pub fn push(
     options: &TransferOptions<'_>,
 ) -> Result<(), RegistryError> {
     block_on(async {
-        let mut connection = Connection::new(reference, options.plain_http, "pull,push")?;
+        let mut connection = RegistryConnection::new(reference, options.plain_http, "pull,push")?;
         let mut push = Push {
             connection: &mut connection,
             options,
@@ -70,7 +70,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> Result<T, RegistryError> {
 }
 
 struct Pull<'c> {
-    connection: &'c mut Connection,
+    connection: &'c mut RegistryConnection,
     reference: &'c RegistryReference,
     options: &'c TransferOptions<'c>,
 }
@@ -80,7 +80,7 @@ impl Pull<'_> {
         let limits = &self.options.limits;
         let manifest = self.manifest(self.reference.version()).await?;
         let manifest = manifest.ok_or_else(|| RegistryError::NotFound(self.reference.to_string()))?;
-        let found = Digest::of(&manifest);
+        let found = BlobDigest::of(&manifest);
         if let Some(expected) = self
             .reference
             .digest
@@ -95,7 +95,7 @@ impl Pull<'_> {
         }
         let image = check_manifest(&manifest, limits).map_err(|error| self.refused(error))?;
         let mut blobs = Vec::new();
-        let parts: Vec<&Descriptor> = std::iter::once(&image.config).chain(&image.layers).collect();
+        let parts: Vec<&BlobDescriptor> = std::iter::once(&image.config).chain(&image.layers).collect();
         for (index, part) in parts.iter().enumerate() {
             let title = part.title().unwrap_or("configuration");
             let size = part.size;
@@ -137,7 +137,7 @@ impl Pull<'_> {
     }
 
     /// Returns the bytes of a blob, which must have the size and the digest of its descriptor.
-    async fn blob(&mut self, descriptor: &Descriptor) -> Result<Vec<u8>, RegistryError> {
+    async fn blob(&mut self, descriptor: &BlobDescriptor) -> Result<Vec<u8>, RegistryError> {
         let path = format!("blobs/{}", descriptor.digest);
         let response = self.connection.get(Method::GET, &path, None).await?;
         let response =
@@ -146,8 +146,8 @@ impl Pull<'_> {
         self.check(descriptor, blob)
     }
 
-    fn check(&self, descriptor: &Descriptor, content: Vec<u8>) -> Result<Vec<u8>, RegistryError> {
-        let found = Digest::of(&content);
+    fn check(&self, descriptor: &BlobDescriptor, content: Vec<u8>) -> Result<Vec<u8>, RegistryError> {
+        let found = BlobDigest::of(&content);
         if found.as_str() == descriptor.digest {
             return Ok(content);
         }
@@ -158,9 +158,9 @@ impl Pull<'_> {
         }))
     }
 
-    /// Returns the signatures of a manifest: of the registry's list, or of the tag that stands for
+    /// Returns the signatures of a manifest: of the registry's list, or of the tag that replaces
     /// it where the registry has no list.
-    async fn signatures(&mut self, digest: &Digest) -> Result<Vec<Descriptor>, RegistryError> {
+    async fn signatures(&mut self, digest: &BlobDigest) -> Result<Vec<BlobDescriptor>, RegistryError> {
         let mut body = None;
         for path in [
             format!("referrers/{digest}"),
@@ -181,7 +181,7 @@ impl Pull<'_> {
         let index: ImageIndex =
             serde_json::from_slice(&body).map_err(|error| self.connection.protocol(error))?;
         let limits = &self.options.limits;
-        let is_small = |descriptor: &Descriptor| descriptor.size <= limits.document;
+        let is_small = |descriptor: &BlobDescriptor| descriptor.size <= limits.document;
         Ok(index
             .manifests
             .into_iter()
@@ -190,7 +190,7 @@ impl Pull<'_> {
             .collect())
     }
 
-    async fn artifact(&mut self, descriptor: &Descriptor) -> Result<SignatureArtifact, RegistryError> {
+    async fn artifact(&mut self, descriptor: &BlobDescriptor) -> Result<SignatureArtifact, RegistryError> {
         let manifest = self.manifest(&descriptor.digest).await?;
         let manifest =
             manifest.ok_or_else(|| self.refused(BundleError::Missing("a signature".to_owned())))?;
@@ -214,7 +214,7 @@ impl Pull<'_> {
 }
 
 struct Push<'c> {
-    connection: &'c mut Connection,
+    connection: &'c mut RegistryConnection,
     options: &'c TransferOptions<'c>,
 }
 
@@ -251,7 +251,7 @@ impl Push<'_> {
         artifact: &SignatureArtifact,
     ) -> Result<(), RegistryError> {
         for blob in &artifact.blobs {
-            self.blob(&Digest::of(blob), blob).await?;
+            self.blob(&BlobDigest::of(blob), blob).await?;
         }
         let descriptor = artifact.descriptor();
         let is_listed = self
@@ -268,8 +268,8 @@ impl Push<'_> {
         Ok(())
     }
 
-    /// Adds a signature to the tag that stands for the list of referrers.
-    async fn list(&mut self, subject: &Digest, descriptor: Descriptor) -> Result<(), RegistryError> {
+    /// Adds a signature to the tag that replaces the list of referrers.
+    async fn list(&mut self, subject: &BlobDigest, descriptor: BlobDescriptor) -> Result<(), RegistryError> {
         let path = format!("manifests/{}", list_tag(subject));
         let response = self.connection.get(Method::GET, &path, Some(INDEX_TYPE)).await?;
         let mut index = match response {
@@ -294,7 +294,7 @@ impl Push<'_> {
     }
 
     /// Uploads a blob, unless the repository has it.
-    async fn blob(&mut self, digest: &Digest, content: &[u8]) -> Result<(), RegistryError> {
+    async fn blob(&mut self, digest: &BlobDigest, content: &[u8]) -> Result<(), RegistryError> {
         let path = format!("blobs/{digest}");
         if self.connection.get(Method::HEAD, &path, None).await?.is_some() {
             return Ok(());
@@ -351,8 +351,8 @@ impl Push<'_> {
     }
 }
 
-/// The tag that stands for the list of referrers of a manifest, as the specification of distribution
+/// The tag that replaces the list of referrers of a manifest, as the specification of distribution
 /// 1.1 defines it.
-fn list_tag(digest: &Digest) -> String {
+fn list_tag(digest: &BlobDigest) -> String {
     format!("sha256-{}", digest.hex())
 }

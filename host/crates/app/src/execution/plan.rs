@@ -11,7 +11,7 @@ use crate::execution::mode::{Mode, ShardSpec};
 use crate::execution::self_test;
 use crate::execution::wiring::{Wired, wire};
 use crate::failure::CommandFailure;
-use crate::scenario::absolute_paths::with_absolute_paths;
+use crate::scenario::absolute_paths::{used_lock, with_absolute_paths};
 use crate::scenario::scenario_copy::{PluginDigest, ScenarioCopy};
 use crate::scenario::source::Loaded;
 use crate::sim_profile;
@@ -66,7 +66,11 @@ pub fn plan(
         self_test::check()?;
     }
     let lock = component_source::read_lock(loaded.folder())?;
-    let copy = scenario_copy(&loaded, &mut wired).with_lock(&loaded, lock.as_ref());
+    let copy = scenario_copy(&loaded, &mut wired).with_lock(used_lock(
+        &loaded.scenario,
+        loaded.folder(),
+        lock.as_ref(),
+    ));
     Ok(RunPlan {
         copy,
         config: with_absolute_paths(&loaded.scenario, loaded.folder(), lock.as_ref()).to_yaml(),
@@ -134,7 +138,11 @@ pub fn plan_simulation(
     };
     wired.caches = ClientCache::of_simulation(scenario, &targets);
     let lock = component_source::read_lock(loaded.folder())?;
-    let copy = scenario_copy(&loaded, &mut wired).with_lock(&loaded, lock.as_ref());
+    let copy = scenario_copy(&loaded, &mut wired).with_lock(used_lock(
+        &loaded.scenario,
+        loaded.folder(),
+        lock.as_ref(),
+    ));
     Ok(SimulationPlan {
         copy,
         config: with_absolute_paths(&loaded.scenario, loaded.folder(), lock.as_ref()).to_yaml(),

@@ -21,7 +21,7 @@ fn resolve_run(run: &mut PathBuf, folder: &Path) {
 }
 
 /// Makes the path of a component absolute, and adds the locked digest to a reference.
-pub(crate) fn pin(plugin: &mut String, folder: &Path, lock: Option<&PluginLock>) {
+fn pin(plugin: &mut String, folder: &Path, lock: Option<&PluginLock>) {
     match PluginReference::parse(plugin) {
         Ok(PluginReference::File(path)) => {
             let joined = folder.join(path);
@@ -41,6 +41,25 @@ pub(crate) fn pin(plugin: &mut String, folder: &Path, lock: Option<&PluginLock>)
         // The run folder has a copy of the lock.
         Ok(PluginReference::Locked(_)) | Err(_) => {}
     }
+}
+
+/// Returns the text of the entries of a lock that a scenario uses, with absolute paths as in
+/// `config.yml`; none if it uses none.
+pub(crate) fn used_lock(scenario: &Scenario, folder: &Path, lock: Option<&PluginLock>) -> Option<String> {
+    let lock = lock?;
+    let mut copy = PluginLock::default();
+    for (_, component) in scenario.components() {
+        let plugin = PluginReference::parse(&component.plugin);
+        let used = plugin
+            .ok()
+            .and_then(|plugin| component_source::entry(lock, &plugin));
+        let Some(mut used) = used.cloned() else { continue };
+        if let Ok(PluginReference::File(_)) = PluginReference::parse(&used.source) {
+            pin(&mut used.source, folder, None);
+        }
+        copy.insert(used);
+    }
+    (!copy.plugins().is_empty()).then(|| copy.text())
 }
 
 /// Returns the scenario with every path relative to its folder made absolute, and with the digests

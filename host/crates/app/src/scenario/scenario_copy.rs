@@ -9,8 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use veeksha_lua::{LuaLimits, LuaScenario};
-use veeksha_manifest::PluginReference;
-use veeksha_manifest::lock::{LOCK_FILE, PluginLock};
+use veeksha_manifest::lock::LOCK_FILE;
 use veeksha_model::REDACTED;
 use veeksha_ports::WorkloadInfo;
 use veeksha_report::{ReportError, RunFolder};
@@ -18,9 +17,6 @@ use veeksha_scenario::{Document, Node, Place, UNPLACED_FUNCTION, Value, function
 
 use crate::failure::CommandFailure;
 use crate::record::sweep_manifest;
-use crate::scenario::absolute_paths::pin;
-use crate::scenario::source::Loaded;
-use crate::workload::component_source;
 
 /// Subfolder of a run folder for the copy.
 const FOLDER: &str = "scenario";
@@ -126,22 +122,9 @@ impl ScenarioCopy {
         }
     }
 
-    /// Adds the entries of the lock that the scenario uses, with absolute paths as in `config.yml`.
-    pub(crate) fn with_lock(mut self, loaded: &Loaded, lock: Option<&PluginLock>) -> Self {
-        let Some(lock) = lock else { return self };
-        let mut copy = PluginLock::default();
-        for (_, component) in loaded.scenario.components() {
-            let plugin = PluginReference::parse(&component.plugin);
-            let used = plugin
-                .ok()
-                .and_then(|plugin| component_source::entry(lock, &plugin));
-            let Some(mut used) = used.cloned() else { continue };
-            if let Ok(PluginReference::File(_)) = PluginReference::parse(&used.source) {
-                pin(&mut used.source, loaded.folder(), None);
-            }
-            copy.insert(used);
-        }
-        self.lock = (!copy.plugins().is_empty()).then(|| copy.text());
+    /// Adds the text of the lock of the plugins that the run uses.
+    pub(crate) fn with_lock(mut self, lock: Option<String>) -> Self {
+        self.lock = lock;
         self
     }
 

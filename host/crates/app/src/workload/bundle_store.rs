@@ -1,12 +1,12 @@
 //! The bundles that were pulled from registries, on this machine.
 //!
 //! Each bundle is a file named by the digest of its manifest. A file whose content has another
-//! digest is refused when it is read, so that nobody has to trust the folder.
+//! digest is refused when it is read, so that the folder need not be trusted.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use veeksha_bundle::{Bundle, BundleLimits, Digest};
+use veeksha_bundle::{BlobDigest, Bundle, BundleLimits};
 use veeksha_manifest::RegistryReference;
 
 use crate::failure::CommandFailure;
@@ -44,7 +44,7 @@ impl BundleStore {
     ///
     /// # Errors
     /// If the file was changed or cannot be read.
-    pub fn get(&self, digest: &Digest) -> Result<Option<Bundle>, CommandFailure> {
+    pub fn get(&self, digest: &BlobDigest) -> Result<Option<Bundle>, CommandFailure> {
         let path = self.path(digest);
         if !path.exists() {
             return Ok(None);
@@ -58,13 +58,13 @@ impl BundleStore {
     }
 
     /// Returns the digest that a reference had when it was pulled last.
-    pub fn digest_of(&self, reference: &RegistryReference) -> Option<Digest> {
+    pub fn digest_of(&self, reference: &RegistryReference) -> Option<BlobDigest> {
         if let Some(digest) = &reference.digest {
-            return Digest::parse(digest);
+            return BlobDigest::parse(digest);
         }
         let text = std::fs::read_to_string(self.reference_path(reference)).ok()?;
         let (digest, name) = text.trim_end().split_once(' ')?;
-        (name == reference.to_string()).then(|| Digest::parse(digest))?
+        (name == reference.to_string()).then(|| BlobDigest::parse(digest))?
     }
 
     /// Stores a bundle, and the digest of the reference that it was pulled by.
@@ -81,13 +81,13 @@ impl BundleStore {
         Ok(())
     }
 
-    fn path(&self, digest: &Digest) -> PathBuf {
+    fn path(&self, digest: &BlobDigest) -> PathBuf {
         self.folder.join(format!("sha256-{}.tar", digest.hex()))
     }
 
     /// References have characters that file names cannot have.
     fn reference_path(&self, reference: &RegistryReference) -> PathBuf {
-        let name = Digest::of(reference.to_string().as_bytes());
+        let name = BlobDigest::of(reference.to_string().as_bytes());
         self.folder.join("references").join(name.hex())
     }
 }

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use veeksha_bundle::{Bundle, Digest, describe};
+use veeksha_bundle::{BlobDigest, Bundle, describe};
 use veeksha_manifest::lock::{LOCK_FILE, LONGEST_LOCK, LockedPlugin, PluginLock};
 use veeksha_manifest::{PluginReference, RegistryReference};
 use veeksha_scenario::ComponentUse;
@@ -144,7 +144,7 @@ pub(crate) fn file(
     folder: &Path,
     path: &str,
     key: &str,
-) -> Result<(String, Vec<u8>, Option<Digest>), CommandFailure> {
+) -> Result<(String, Vec<u8>, Option<BlobDigest>), CommandFailure> {
     let path = folder.join(path);
     let shown = path.display().to_string();
     let bytes = read(&path)
@@ -188,8 +188,8 @@ fn stored(
     reference: &RegistryReference,
     locked: &LockedPlugin,
     key: &str,
-) -> Result<(String, Vec<u8>, Option<Digest>), CommandFailure> {
-    let digest = locked.bundle.as_deref().and_then(Digest::parse);
+) -> Result<(String, Vec<u8>, Option<BlobDigest>), CommandFailure> {
+    let digest = locked.bundle.as_deref().and_then(BlobDigest::parse);
     let digest = digest.ok_or_else(|| {
         CommandFailure::usage(format!(
             "{key}: the entry of `{reference}` in {LOCK_FILE} has no `bundle`"
