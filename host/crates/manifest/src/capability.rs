@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::path_pattern::PathPattern;
+
 /// A capability that a manifest requests. Nothing is granted by a request.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CapabilityRequest {
@@ -19,16 +21,15 @@ pub enum CapabilityRequest {
 
 impl CapabilityRequest {
     /// The forms of a request, for messages.
-    pub const FORMS: &'static str = "`blob:read GLOB` or `env:NAME`";
+    pub const FORMS: &'static str = "`blob:read GLOB` or `env:NAME`; a GLOB is relative, without `..`";
 
     /// Reads a request; none if the text has none of the [`FORMS`](Self::FORMS).
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(glob) = text.strip_prefix("blob:read ") {
             let glob = glob.trim();
-            let request = || CapabilityRequest::ReadBlobs {
+            return PathPattern::parse(glob).map(|_| CapabilityRequest::ReadBlobs {
                 glob: glob.to_owned(),
-            };
-            return (!glob.is_empty()).then(request);
+            });
         }
         let name = text.strip_prefix("env:")?;
         let is_name = |name: &str| {
@@ -41,6 +42,29 @@ impl CapabilityRequest {
         is_name(name).then(|| CapabilityRequest::Environment {
             name: name.to_owned(),
         })
+    }
+
+    /// Returns the capability as a phrase: "read the environment variable `A`".
+    pub fn sentence(&self) -> String {
+        match self {
+            CapabilityRequest::ReadBlobs { glob } if glob.contains(['*', '?']) => {
+                format!("read the files `{glob}` of the scenario's folder")
+            }
+            CapabilityRequest::ReadBlobs { glob } => {
+                format!("read the file `{glob}` of the scenario's folder")
+            }
+            CapabilityRequest::Environment { name } => format!("read the environment variable `{name}`"),
+        }
+    }
+
+    /// Returns true if it allows to read a file, by its path below the scenario's folder.
+    pub fn allows_reading(&self, path: &str) -> bool {
+        match self {
+            CapabilityRequest::ReadBlobs { glob } => {
+                PathPattern::parse(glob).is_some_and(|pattern| pattern.matches(path))
+            }
+            CapabilityRequest::Environment { .. } => false,
+        }
     }
 }
 
@@ -66,11 +90,27 @@ mod tests {
     }
 
     #[test]
+    fn a_sentence_states_what_it_allows() {
+        let sentence = |text| CapabilityRequest::parse(text).unwrap().sentence();
+        assert_eq!(
+            sentence("blob:read a/*"),
+            "read the files `a/*` of the scenario's folder"
+        );
+        assert_eq!(
+            sentence("blob:read a"),
+            "read the file `a` of the scenario's folder"
+        );
+        assert_eq!(sentence("env:A"), "read the environment variable `A`");
+    }
+
+    #[test]
     fn refuses_other_forms() {
         for text in [
             "",
             "blob:read ",
             "blob:write data",
+            "blob:read ../data",
+            "blob:read /data",
             "env:",
             "env:A B",
             "env:1",

@@ -29,9 +29,11 @@
 
 mod capability;
 mod error;
+mod grant;
 mod kind;
 mod language;
 pub mod lock;
+mod path_pattern;
 mod plugin_manifest;
 mod reference;
 mod run_rules;
@@ -41,8 +43,10 @@ mod toml_reader;
 
 pub use capability::CapabilityRequest;
 pub use error::ManifestError;
+pub use grant::{CapabilityGrants, GrantRefusal};
 pub use kind::PluginKind;
 pub use language::Language;
+pub use path_pattern::PathPattern;
 pub use plugin_manifest::{FILE_NAME, PluginManifest, is_plugin_name};
 pub use reference::{PluginReference, ReferenceError, RegistryReference, is_sha256};
 pub use run_rules::{InstancePolicy, OnTrap};

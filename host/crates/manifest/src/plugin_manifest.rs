@@ -257,7 +257,8 @@ requests = ["blob:read data/*.jsonl", "env:HF_HOME"]
         );
         assert_eq!(
             mistake("env:HF_HOME", "net:all"),
-            "line 16: capabilities.requests[1] is `net:all`: expected `blob:read GLOB` or `env:NAME`"
+            "line 16: capabilities.requests[1] is `net:all`: expected `blob:read GLOB` or `env:NAME`; a GLOB is \
+             relative, without `..`"
         );
     }
 
