@@ -508,8 +508,29 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.ArrivalPlugin.wasm
 ---@field config? table<string, any> Its configuration, checked against the component's schema.
 ---@field files? table<string, string> Files that it may read, and media that its messages may name: a map from the name to the path.
+---@field grants? string[] Capabilities that it may use: `blob:read data/*.jsonl` (files below the scenario's folder) and `env:NAME`. They take effect for the component that `veeksha.lock` pins.
+---@field instances? "per-worker"|"pooled"|"per-call"|nil The number of its instances. Null: as its manifest states, otherwise `per-worker`.
+---@field limits? veeksha.ArrivalPlugin.wasm.limits Its limits, where they differ from `runtime.plugin_limits`.
+---@field on_trap? "abort"|"restart"|"disable"|nil The consequence of a trap or an exceeded limit. Null: as its manifest states, otherwise `abort`.
 ---@field plugin string The component's file, relative to the scenario's folder.
 ---@field type "wasm"
+
+---Its limits, where they differ from `runtime.plugin_limits`.
+---@class veeksha.ArrivalPlugin.wasm.limits
+---@field agents_per_instance? integer Maximum live agents in one instance. When one of them traps, the others are rebuilt.
+---@field call_budget? "time"|"fuel" The measure by which a call of a component is stopped: `time`, or `fuel`, which stops it at the same instruction on every machine and costs about as much.
+---@field call_deadline_seconds? number Maximum seconds per call into a plugin.
+---@field call_fuel? integer Maximum fuel of one call, about one unit per instruction. With `call_budget: fuel`; the deadline is then ten times as long.
+---@field compile_deadline_seconds? number Maximum seconds for the compilation of a component, which happens once: the result is cached.
+---@field core_instances? integer Maximum core instances, and maximum tables, of an instance of a component.
+---@field handles? integer Maximum handles (open files, streams) of an instance.
+---@field log_kib_per_call? integer Maximum KiB that one call may log.
+---@field log_lines_per_call? integer Maximum lines that one call may log; further ones are counted.
+---@field log_lines_per_run? integer Maximum lines that a plugin may log in one run.
+---@field log_mib_per_run? integer Maximum MiB that a plugin may log in one run.
+---@field memory_mib? integer Maximum memory per instance, in MiB.
+---@field output_mib? integer Maximum MiB that one call of a component may pass to the host.
+---@field table_elements? integer Maximum elements of all tables of an instance.
 
 ---Recorded arrivals: each session starts at its recorded arrival, and none of its requests is sent
 ---before its recorded instant.
@@ -569,6 +590,7 @@ function Results:windows(metric, filter, seconds) end
 ---@field decisions? boolean True to write the decisions of agents to `decisions.jsonl` of the run, from which `session_generator: {type: replay}` sends them again. The file has the texts that agents send; false keeps them off the disk. Default: `true`.
 ---@field enabled? boolean True to write the trace. Default: `true`.
 ---@field include_content? boolean True to include the texts of prompts and answers. Default: `false`.
+---@field plugin_logs? boolean True to write the log lines of plugins, with level, function and session, to `plugin_logs.jsonl` of the run. Default: `false`.
 
 ---A class of tools: servers that calls wait for, and the time that a call takes.
 ---@class veeksha.ToolConfig
@@ -641,9 +663,30 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.SessionGenerator.wasm
 ---@field config? table<string, any> Its configuration, checked against the component's schema.
 ---@field files? table<string, string> Files that it may read, and media that its messages may name: a map from the name to the path.
+---@field grants? string[] Capabilities that it may use: `blob:read data/*.jsonl` (files below the scenario's folder) and `env:NAME`. They take effect for the component that `veeksha.lock` pins.
+---@field instances? "per-worker"|"pooled"|"per-call"|nil The number of its instances. Null: as its manifest states, otherwise `per-worker`.
+---@field limits? veeksha.SessionGenerator.wasm.limits Its limits, where they differ from `runtime.plugin_limits`.
+---@field on_trap? "abort"|"restart"|"disable"|nil The consequence of a trap or an exceeded limit. Null: as its manifest states, otherwise `abort`.
 ---@field plugin string The component's file, relative to the scenario's folder.
 ---@field recorded_run? string|nil The folder of a run of the same agents, relative to the scenario's folder. The run reports where the agents decide differently. Null compares with no run.
 ---@field type "wasm"
+
+---Its limits, where they differ from `runtime.plugin_limits`.
+---@class veeksha.SessionGenerator.wasm.limits
+---@field agents_per_instance? integer Maximum live agents in one instance. When one of them traps, the others are rebuilt.
+---@field call_budget? "time"|"fuel" The measure by which a call of a component is stopped: `time`, or `fuel`, which stops it at the same instruction on every machine and costs about as much.
+---@field call_deadline_seconds? number Maximum seconds per call into a plugin.
+---@field call_fuel? integer Maximum fuel of one call, about one unit per instruction. With `call_budget: fuel`; the deadline is then ten times as long.
+---@field compile_deadline_seconds? number Maximum seconds for the compilation of a component, which happens once: the result is cached.
+---@field core_instances? integer Maximum core instances, and maximum tables, of an instance of a component.
+---@field handles? integer Maximum handles (open files, streams) of an instance.
+---@field log_kib_per_call? integer Maximum KiB that one call may log.
+---@field log_lines_per_call? integer Maximum lines that one call may log; further ones are counted.
+---@field log_lines_per_run? integer Maximum lines that a plugin may log in one run.
+---@field log_mib_per_run? integer Maximum MiB that a plugin may log in one run.
+---@field memory_mib? integer Maximum memory per instance, in MiB.
+---@field output_mib? integer Maximum MiB that one call of a component may pass to the host.
+---@field table_elements? integer Maximum elements of all tables of an instance.
 
 ---Reading and replay of a trace.
 ---@class veeksha.SessionGenerator.trace
@@ -701,8 +744,29 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.TraceFlavor.wasm
 ---@field config? table<string, any> Its configuration, checked against the component's schema.
 ---@field files? table<string, string> Files that it may read, and media that its messages may name: a map from the name to the path.
+---@field grants? string[] Capabilities that it may use: `blob:read data/*.jsonl` (files below the scenario's folder) and `env:NAME`. They take effect for the component that `veeksha.lock` pins.
+---@field instances? "per-worker"|"pooled"|"per-call"|nil The number of its instances. Null: as its manifest states, otherwise `per-worker`.
+---@field limits? veeksha.TraceFlavor.wasm.limits Its limits, where they differ from `runtime.plugin_limits`.
+---@field on_trap? "abort"|"restart"|"disable"|nil The consequence of a trap or an exceeded limit. Null: as its manifest states, otherwise `abort`.
 ---@field plugin string The component's file, relative to the scenario's folder.
 ---@field type "wasm"
+
+---Its limits, where they differ from `runtime.plugin_limits`.
+---@class veeksha.TraceFlavor.wasm.limits
+---@field agents_per_instance? integer Maximum live agents in one instance. When one of them traps, the others are rebuilt.
+---@field call_budget? "time"|"fuel" The measure by which a call of a component is stopped: `time`, or `fuel`, which stops it at the same instruction on every machine and costs about as much.
+---@field call_deadline_seconds? number Maximum seconds per call into a plugin.
+---@field call_fuel? integer Maximum fuel of one call, about one unit per instruction. With `call_budget: fuel`; the deadline is then ten times as long.
+---@field compile_deadline_seconds? number Maximum seconds for the compilation of a component, which happens once: the result is cached.
+---@field core_instances? integer Maximum core instances, and maximum tables, of an instance of a component.
+---@field handles? integer Maximum handles (open files, streams) of an instance.
+---@field log_kib_per_call? integer Maximum KiB that one call may log.
+---@field log_lines_per_call? integer Maximum lines that one call may log; further ones are counted.
+---@field log_lines_per_run? integer Maximum lines that a plugin may log in one run.
+---@field log_mib_per_run? integer Maximum MiB that a plugin may log in one run.
+---@field memory_mib? integer Maximum memory per instance, in MiB.
+---@field output_mib? integer Maximum MiB that one call of a component may pass to the host.
+---@field table_elements? integer Maximum elements of all tables of an instance.
 
 ---The trace flavor `wildchat`.
 ---@class veeksha.TraceFlavor.wildchat
@@ -997,9 +1061,20 @@ function Results:windows(metric, filter, seconds) end
 
 ---Resource limits of plugins; exceeding one ends the run with an error that names the plugin.
 ---@class veeksha.PluginLimits
+---@field agents_per_instance? integer Maximum live agents in one instance. When one of them traps, the others are rebuilt. Default: `128`.
+---@field call_budget? "time"|"fuel" The measure by which a call of a component is stopped: `time`, or `fuel`, which stops it at the same instruction on every machine and costs about as much. Default: `"time"`.
 ---@field call_deadline_seconds? number Maximum seconds per call into a plugin. Default: `10.0`.
+---@field call_fuel? integer Maximum fuel of one call, about one unit per instruction. With `call_budget: fuel`; the deadline is then ten times as long. Default: `10000000000`.
 ---@field compile_deadline_seconds? number Maximum seconds for the compilation of a component, which happens once: the result is cached. Default: `300.0`.
+---@field core_instances? integer Maximum core instances, and maximum tables, of an instance of a component. Default: `1000`.
+---@field handles? integer Maximum handles (open files, streams) of an instance. Default: `1024`.
+---@field log_kib_per_call? integer Maximum KiB that one call may log. Default: `256`.
+---@field log_lines_per_call? integer Maximum lines that one call may log; further ones are counted. Default: `256`.
+---@field log_lines_per_run? integer Maximum lines that a plugin may log in one run. Default: `10000`.
+---@field log_mib_per_run? integer Maximum MiB that a plugin may log in one run. Default: `8`.
 ---@field memory_mib? integer Maximum memory per instance, in MiB. Default: `256`.
+---@field output_mib? integer Maximum MiB that one call of a component may pass to the host. Default: `32`.
+---@field table_elements? integer Maximum elements of all tables of an instance. Default: `1048576`.
 
 ---Metrics, checks and objectives of a run.
 ---@alias veeksha.Evaluator veeksha.Evaluator.performance|veeksha.Evaluator.wasm|veeksha.Evaluator.lua
@@ -1024,8 +1099,29 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.Evaluator.wasm
 ---@field config? table<string, any> Its configuration, checked against the component's schema.
 ---@field files? table<string, string> Files that it may read, and media that its messages may name: a map from the name to the path.
+---@field grants? string[] Capabilities that it may use: `blob:read data/*.jsonl` (files below the scenario's folder) and `env:NAME`. They take effect for the component that `veeksha.lock` pins.
+---@field instances? "per-worker"|"pooled"|"per-call"|nil The number of its instances. Null: as its manifest states, otherwise `per-worker`.
+---@field limits? veeksha.Evaluator.wasm.limits Its limits, where they differ from `runtime.plugin_limits`.
+---@field on_trap? "abort"|"restart"|"disable"|nil The consequence of a trap or an exceeded limit. Null: as its manifest states, otherwise `abort`.
 ---@field plugin string The component's file, relative to the scenario's folder.
 ---@field type "wasm"
+
+---Its limits, where they differ from `runtime.plugin_limits`.
+---@class veeksha.Evaluator.wasm.limits
+---@field agents_per_instance? integer Maximum live agents in one instance. When one of them traps, the others are rebuilt.
+---@field call_budget? "time"|"fuel" The measure by which a call of a component is stopped: `time`, or `fuel`, which stops it at the same instruction on every machine and costs about as much.
+---@field call_deadline_seconds? number Maximum seconds per call into a plugin.
+---@field call_fuel? integer Maximum fuel of one call, about one unit per instruction. With `call_budget: fuel`; the deadline is then ten times as long.
+---@field compile_deadline_seconds? number Maximum seconds for the compilation of a component, which happens once: the result is cached.
+---@field core_instances? integer Maximum core instances, and maximum tables, of an instance of a component.
+---@field handles? integer Maximum handles (open files, streams) of an instance.
+---@field log_kib_per_call? integer Maximum KiB that one call may log.
+---@field log_lines_per_call? integer Maximum lines that one call may log; further ones are counted.
+---@field log_lines_per_run? integer Maximum lines that a plugin may log in one run.
+---@field log_mib_per_run? integer Maximum MiB that a plugin may log in one run.
+---@field memory_mib? integer Maximum memory per instance, in MiB.
+---@field output_mib? integer Maximum MiB that one call of a component may pass to the host.
+---@field table_elements? integer Maximum elements of all tables of an instance.
 
 ---The built-in evaluator of latency and throughput.
 ---@class veeksha.Evaluator.performance
@@ -1157,7 +1253,28 @@ function Results:windows(metric, filter, seconds) end
 ---@class veeksha.ComponentUse
 ---@field config? table<string, any> Its configuration, checked against the component's schema.
 ---@field files? table<string, string> Files that it may read, and media that its messages may name: a map from the name to the path.
+---@field grants? string[] Capabilities that it may use: `blob:read data/*.jsonl` (files below the scenario's folder) and `env:NAME`. They take effect for the component that `veeksha.lock` pins.
+---@field instances? "per-worker"|"pooled"|"per-call"|nil The number of its instances. Null: as its manifest states, otherwise `per-worker`.
+---@field limits? veeksha.ComponentUse.limits Its limits, where they differ from `runtime.plugin_limits`.
+---@field on_trap? "abort"|"restart"|"disable"|nil The consequence of a trap or an exceeded limit. Null: as its manifest states, otherwise `abort`.
 ---@field plugin string The component's file, relative to the scenario's folder.
+
+---Its limits, where they differ from `runtime.plugin_limits`.
+---@class veeksha.ComponentUse.limits
+---@field agents_per_instance? integer Maximum live agents in one instance. When one of them traps, the others are rebuilt.
+---@field call_budget? "time"|"fuel" The measure by which a call of a component is stopped: `time`, or `fuel`, which stops it at the same instruction on every machine and costs about as much.
+---@field call_deadline_seconds? number Maximum seconds per call into a plugin.
+---@field call_fuel? integer Maximum fuel of one call, about one unit per instruction. With `call_budget: fuel`; the deadline is then ten times as long.
+---@field compile_deadline_seconds? number Maximum seconds for the compilation of a component, which happens once: the result is cached.
+---@field core_instances? integer Maximum core instances, and maximum tables, of an instance of a component.
+---@field handles? integer Maximum handles (open files, streams) of an instance.
+---@field log_kib_per_call? integer Maximum KiB that one call may log.
+---@field log_lines_per_call? integer Maximum lines that one call may log; further ones are counted.
+---@field log_lines_per_run? integer Maximum lines that a plugin may log in one run.
+---@field log_mib_per_run? integer Maximum MiB that a plugin may log in one run.
+---@field memory_mib? integer Maximum memory per instance, in MiB.
+---@field output_mib? integer Maximum MiB that one call of a component may pass to the host.
+---@field table_elements? integer Maximum elements of all tables of an instance.
 
 ---An API described by the scenario: the request body, and the location of each value in an answer's
 ---events.

@@ -42,6 +42,7 @@ mod objectives;
 mod other_tools;
 mod output;
 mod page;
+mod plugin_policies;
 mod plugin_tools;
 mod profiles;
 mod published;

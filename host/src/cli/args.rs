@@ -66,6 +66,10 @@ pub(crate) struct ScenarioArgs {
     /// once.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Grant a capability to a plugin for this invocation: `coder=blob:read data/*.jsonl` or
+    /// `coder=env:NAME`. Can be given more than once.
+    #[arg(long = "grant", value_name = "PLUGIN=CAPABILITY")]
+    pub(crate) grants: Vec<veeksha_app::CommandLineGrant>,
     /// Do not read or write the cache of compiled components.
     #[arg(long)]
     pub(crate) no_cache: bool,

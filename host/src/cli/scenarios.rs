@@ -9,5 +9,7 @@ pub(super) fn scenarios(
     args: &ScenarioArgs,
     overrides: &[(String, String)],
 ) -> Result<Vec<Variant<Result<Loaded, CommandFailure>>>, CommandFailure> {
-    Source::read(&args.scenario)?.variants(&args.set, overrides, args.no_cache)
+    Source::read(&args.scenario)?
+        .granting(&args.grants)
+        .variants(&args.set, overrides, args.no_cache)
 }

@@ -22,30 +22,34 @@ fn run(command: &mut Command) {
 fn packages_of_the_sdk_contain_the_contract() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(root()).args([
-        "package",
-        "--quiet",
-        "--offline",
-        "--no-verify",
-        "--allow-dirty",
-    ]);
+    cargo
+        .current_dir(root())
+        .args(["package", "--quiet", "--offline", "--no-verify", "--allow-dirty"]);
     cargo.arg("--target-dir").arg(folder.path());
     cargo.args(PACKAGES.map(|package| format!("--package={package}")));
     run(&mut cargo);
     for package in PACKAGES {
         let name = format!("{package}-{}", env!("CARGO_PKG_VERSION"));
         let archive = folder.path().join("package").join(format!("{name}.crate"));
-        run(Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(folder.path()));
+        run(Command::new("tar")
+            .arg("-xzf")
+            .arg(&archive)
+            .arg("-C")
+            .arg(folder.path()));
         let package = folder.path().join(name);
         let manifest = std::fs::read_to_string(package.join("Cargo.toml")).expect("a manifest");
         // Only the crate's own files have a path.
-        let outside = manifest.lines().find(|line| line.starts_with("path = \"..") || line.contains("workspace"));
+        let outside = manifest
+            .lines()
+            .find(|line| line.starts_with("path = \"..") || line.contains("workspace"));
         assert_eq!(outside, None, "{manifest}");
         for file in ["LICENSE", "src/lib.rs"] {
             assert!(package.join(file).is_file(), "{file}");
         }
     }
-    let plugin = folder.path().join(format!("veeksha-plugin-{}", env!("CARGO_PKG_VERSION")));
+    let plugin = folder
+        .path()
+        .join(format!("veeksha-plugin-{}", env!("CARGO_PKG_VERSION")));
     let mut count = 0;
     for file in std::fs::read_dir(root().join("wit/0.2.0")).expect("the contract") {
         let file = file.expect("a file");

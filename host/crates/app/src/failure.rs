@@ -85,6 +85,9 @@ impl From<PluginFailure> for CommandFailure {
             PluginFailureKind::Memory { .. } => {
                 Some("runtime.plugin_limits.memory_mib allows more memory".into())
             }
+            PluginFailureKind::Fuel { .. } => {
+                Some("runtime.plugin_limits.call_fuel allows more instructions for one call".into())
+            }
             PluginFailureKind::Load | PluginFailureKind::Trap | PluginFailureKind::Result => None,
         };
         let code = if refuses_configuration(&failure) {

@@ -50,6 +50,7 @@ pub use execution::wiring::Wired;
 pub use failure::{CommandFailure, OUTPUT_DIR};
 pub use record::recorded_run::RecordedRun;
 pub use record::sweep_manifest;
+pub use scenario::command_line_grant::CommandLineGrant;
 pub use scenario::scenario_copy::RecordedCode;
 pub use scenario::secrets;
 pub use scenario::source::{Loaded, Source};

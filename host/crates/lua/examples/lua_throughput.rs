@@ -66,6 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         seed: 1,
         tokens: None,
         log: Arc::new(|_, _| {}),
+        meter: Arc::default(),
     };
 
     let began = clock.now();

@@ -153,9 +153,9 @@ impl Agents {
     /// Begins the session a second time and drops it. Detects agents that keep state across
     /// sessions.
     fn prove(&self, session: SessionId, first: &AgentStep) -> Result<(), LuaFault> {
-        let was_quiet = self.vm.host.quiet.replace(true);
+        let was_quiet = self.vm.host.log.quiet.replace(true);
         let second = self.begin(session);
-        self.vm.host.quiet.set(was_quiet);
+        self.vm.host.log.quiet.set(was_quiet);
         if second?.1 == *first {
             return Ok(());
         }

@@ -30,7 +30,7 @@ impl LuaArrivalFactory {
         let failed = |fault| opening::failure(fault, &self.info.name, &self.function);
         let (vm, value) = self.opening.machine().map_err(failed)?;
         let open = lookup(&value, &self.function).map_err(failed)?;
-        vm.host.quiet.set(is_quiet);
+        vm.host.log.quiet.set(is_quiet);
         let seed = vm.host.seed;
         let opened = vm.call(|lua| {
             let rng = lua.create_userdata(Rng::of_stream(seed, 0, "", STREAM))?;

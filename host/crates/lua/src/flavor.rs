@@ -141,9 +141,9 @@ impl LuaFlavor {
         group: &TraceGroup,
         first: &Session,
     ) -> Result<(), LuaFault> {
-        let was_quiet = self.vm.host.quiet.replace(true);
+        let was_quiet = self.vm.host.log.quiet.replace(true);
         let second = self.one(facts, trace, epoch, group);
-        self.vm.host.quiet.set(was_quiet);
+        self.vm.host.log.quiet.set(was_quiet);
         if second? == *first {
             return Ok(());
         }

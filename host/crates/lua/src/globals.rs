@@ -1,13 +1,15 @@
 //! Globals of a script.
 //!
-//! Absent: the operating system, introspection, compilation, other environments. Refused with a
-//! hint: `math.random`, which would make sessions depend on each other. Bounded: the library
-//! functions whose cost grows with the product of two lengths, because Luau cannot interrupt them.
+//! Absent: introspection, compilation, other environments. Refused with a hint: the operating
+//! system, files, and `math.random`, which would make sessions depend on each other. Bounded: the
+//! library functions whose cost grows with the product of two lengths, because Luau cannot
+//! interrupt them.
 
 use std::rc::Rc;
 
 use mlua::{Function, IntoLua, Lua, MultiValue, Table, Value, Variadic};
 
+use crate::absent_libraries;
 use crate::blocks;
 use crate::content::string;
 use crate::host::LuaHost;
@@ -40,6 +42,7 @@ pub(crate) fn install(lua: &Lua, host: &Rc<LuaHost>, watch: &Rc<CallWatch>) -> m
     for name in REMOVED {
         globals.raw_set(name, Value::Nil)?;
     }
+    absent_libraries::install(lua, &globals, host)?;
     segments::install(lua, &globals, host)?;
     tools::install(lua, &globals, host)?;
     blocks::install(lua, &globals, host)?;
@@ -75,7 +78,7 @@ fn writer(lua: &Lua, host: &Rc<LuaHost>, level: &'static str) -> mlua::Result<ml
                 other => line.push_str(&other.to_string()?),
             }
         }
-        host.write(level, &line);
+        host.log.write(level, &line);
         Ok(())
     })
 }

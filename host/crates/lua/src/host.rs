@@ -7,15 +7,13 @@ use mlua::Table;
 use veeksha_model::Seed;
 use veeksha_stats::RandomStream;
 
-use crate::limits::{LogFunction, LuaTokenizer};
+use crate::limits::{LuaLimits, LuaTokenizer};
+use crate::log::LuaLog;
 use crate::rng::stream_of;
 
 /// The random stream of seeds for synthetic text.
 const SESSION_TEXT: &str = "lua.synthetic";
 const SHARED_TEXT: &str = "lua.synthetic.shared";
-
-/// Maximum length of a line; the rest is cut.
-const MAX_LINE: usize = 4_096;
 
 /// State shared by the closures of one virtual machine.
 pub(crate) struct LuaHost {
@@ -25,9 +23,7 @@ pub(crate) struct LuaHost {
     pub(crate) tokens: Option<LuaTokenizer>,
     /// Maximum bytes of the text of one call of a function of `tokens`.
     pub(crate) count_bytes: usize,
-    log: LogFunction,
-    /// Set during repeated execution, whose lines were written the first time.
-    pub(crate) quiet: Cell<bool>,
+    pub(crate) log: LuaLog,
     /// The session that text is generated for; none while the scenario loads.
     pub(crate) session: Cell<Option<u64>>,
     /// The subagent that text is generated for; empty outside subagents.
@@ -39,13 +35,12 @@ pub(crate) struct LuaHost {
 }
 
 impl LuaHost {
-    pub(crate) fn new(seed: u64, tokens: Option<LuaTokenizer>, count_bytes: usize, log: LogFunction) -> Self {
+    pub(crate) fn new(seed: u64, tokens: Option<LuaTokenizer>, log: LuaLog, limits: &LuaLimits) -> Self {
         LuaHost {
             seed,
             tokens,
-            count_bytes,
+            count_bytes: limits.count_bytes,
             log,
-            quiet: Cell::new(false),
             session: Cell::new(None),
             subagent: RefCell::new(Rc::from("")),
             session_methods: OnceCell::new(),
@@ -78,14 +73,6 @@ impl LuaHost {
             None => RandomStream::new(self.seed, 0, SHARED_TEXT),
         };
         stream_seed(&stream, index)
-    }
-
-    /// Writes a line to the log.
-    pub(crate) fn write(&self, level: &str, line: &str) {
-        if !self.quiet.get() {
-            let end = line.char_indices().nth(MAX_LINE).map_or(line.len(), |(at, _)| at);
-            (self.log)(level, &line[..end]);
-        }
     }
 }
 

@@ -32,6 +32,7 @@
 //! The API for authors is documented in `sdk/lua/README.md`.
 #![forbid(unsafe_code)]
 
+mod absent_libraries;
 mod agent;
 mod agent_functions;
 mod agent_turn;
@@ -51,6 +52,7 @@ mod globals;
 mod host;
 mod json;
 mod limits;
+mod log;
 mod messages;
 mod metrics;
 mod modules;

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use veeksha_ports::PluginMeter;
+
 /// Limits of a script's run time and memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LuaLimits {
@@ -16,6 +18,12 @@ pub struct LuaLimits {
     /// Maximum bytes of the text of one call of a function of `tokens`. The tokenizer's time and
     /// memory do not count as the script's.
     pub count_bytes: usize,
+    /// Maximum lines that one call may log. The rest are counted.
+    pub log_lines_per_call: u64,
+    /// Maximum lines that all machines of a scenario may log in one run.
+    pub log_lines_per_run: u64,
+    /// Maximum bytes that they may log in one run.
+    pub log_bytes_per_run: u64,
 }
 
 impl Default for LuaLimits {
@@ -26,6 +34,9 @@ impl Default for LuaLimits {
             call_deadline: Duration::from_secs(10),
             memory_bytes: 256 * 1024 * 1024,
             count_bytes: veeksha_ports::MAX_COUNT_BYTES,
+            log_lines_per_call: 256,
+            log_lines_per_run: 10_000,
+            log_bytes_per_run: 8 << 20,
         }
     }
 }
@@ -46,6 +57,8 @@ pub struct LuaGrants {
     pub tokens: Option<LuaTokenizer>,
     /// Sink of `log.*` and `print`.
     pub log: LogFunction,
+    /// The counters of the functions' resources.
+    pub meter: Arc<PluginMeter>,
 }
 
 impl fmt::Debug for LuaGrants {

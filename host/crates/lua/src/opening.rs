@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use mlua::{Function, Value};
-use veeksha_ports::{PluginFailure, PluginFailureKind};
+use veeksha_ports::{PluginErrorCode, PluginFailure, PluginFailureKind};
 
 use crate::fault::LuaFault;
 use crate::host::LuaHost;
 use crate::limits::{LuaGrants, LuaLimits};
+use crate::log::LuaLog;
 use crate::modules::ModuleOrigin;
 use crate::sources::Sources;
 use crate::vm::Vm;
@@ -23,15 +24,20 @@ pub(crate) struct ScenarioOpening {
 impl ScenarioOpening {
     /// Returns a machine, and the value that the scenario returned in it.
     pub(crate) fn machine(&self) -> Result<(Vm, Value), LuaFault> {
-        let LuaGrants { seed, tokens, log } = self.grants.clone();
+        let LuaGrants {
+            seed,
+            tokens,
+            log,
+            meter,
+        } = self.grants.clone();
         let vm = Vm::new(
             self.limits,
-            LuaHost::new(seed, tokens, self.limits.count_bytes, log),
+            LuaHost::new(seed, tokens, LuaLog::new(&self.limits, log, meter), &self.limits),
         )?;
         // The output of the top level was shown when the scenario was loaded.
-        vm.host.quiet.set(true);
+        vm.host.log.quiet.set(true);
         let (value, _) = vm.execute((*self.sources).clone(), ModuleOrigin::Kept)?;
-        vm.host.quiet.set(false);
+        vm.host.log.quiet.set(false);
         Ok((vm, value))
     }
 }
@@ -41,6 +47,7 @@ pub(crate) fn failure(fault: LuaFault, plugin: &str, path: &str) -> PluginFailur
     let mut failure = fault.into_failure(plugin, "load", Some(format!("function = {path}")));
     if failure.kind == PluginFailureKind::Trap || failure.kind == PluginFailureKind::Result {
         failure.kind = PluginFailureKind::Load;
+        failure.code = PluginErrorCode::NotLoaded;
     }
     failure
 }

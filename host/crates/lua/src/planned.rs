@@ -46,9 +46,9 @@ impl Planned {
 
     /// Creates `index` a second time. Detects functions that keep state.
     fn prove(&self, index: u64, first: &Option<Session>) -> Result<(), LuaFault> {
-        let was_quiet = self.vm.host.quiet.replace(true);
+        let was_quiet = self.vm.host.log.quiet.replace(true);
         let second = self.session(index);
-        self.vm.host.quiet.set(was_quiet);
+        self.vm.host.log.quiet.set(was_quiet);
         if second? == *first {
             return Ok(());
         }

@@ -83,9 +83,9 @@ impl LuaRequestCheck {
 
     /// Checks a request a second time. Detects functions that keep state.
     fn prove(&self, record: &RequestRecord, first: bool) -> Result<(), PluginFailure> {
-        self.vm.host.quiet.set(true);
+        self.vm.host.log.quiet.set(true);
         let second = self.one(record);
-        self.vm.host.quiet.set(false);
+        self.vm.host.log.quiet.set(false);
         if second? == first {
             return Ok(());
         }

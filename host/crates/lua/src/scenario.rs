@@ -16,6 +16,7 @@ use crate::fault::{LuaFault, LuaFaultKind};
 use crate::flavor::LuaFlavorFactory;
 use crate::host::LuaHost;
 use crate::limits::{LuaGrants, LuaLimits};
+use crate::log::LuaLog;
 use crate::metrics::LuaMetricFactory;
 use crate::modules::ModuleOrigin;
 use crate::opening::{ScenarioOpening, join};
@@ -71,7 +72,8 @@ impl LuaScenario {
         let failed = |fault: LuaFault| load_error(fault, &file);
         // The seed of a run is not known yet. Values that the top level derives from it (seeds of
         // shared text) are not part of the document, so any seed gives the same document.
-        let vm = Vm::new(limits, LuaHost::new(0, None, limits.count_bytes, log)).map_err(failed)?;
+        let log = LuaLog::new(&limits, log, Arc::default());
+        let vm = Vm::new(limits, LuaHost::new(0, None, log, &limits)).map_err(failed)?;
         let (result, sources) = vm.execute(sources, ModuleOrigin::Disk).map_err(failed)?;
         let mlua::Value::Table(table) = result else {
             let found = crate::shape::describe(&result);

@@ -119,8 +119,16 @@ impl Vm {
     }
 
     fn guard<R>(&self, allowed: Duration, call: impl FnOnce(&Lua) -> mlua::Result<R>) -> Result<R, LuaFault> {
-        self.watch.begin(allowed);
+        let begun = self.watch.begin(allowed);
         let result = call(&self.lua);
+        self.host.log.end_call();
+        let meter = &self.host.log.meter;
+        if !self.host.log.quiet.get() {
+            meter.called(self.watch.since(begun), self.lua.used_memory() as u64);
+            if result.is_err() {
+                meter.trapped();
+            }
+        }
         // A script may have caught the deadline's error; the call fails nevertheless.
         if let Some((allowed, stack)) = self.watch.end() {
             return Err(LuaFault::deadline(allowed, &stack));

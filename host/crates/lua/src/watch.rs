@@ -35,12 +35,19 @@ impl CallWatch {
         }
     }
 
-    /// Starts a call with the time limit `allowed`.
-    pub(crate) fn begin(&self, allowed: Duration) {
+    /// Starts a call with the time limit `allowed`, and returns its beginning.
+    pub(crate) fn begin(&self, allowed: Duration) -> Nanos {
         let nanos = u64::try_from(allowed.as_nanos()).unwrap_or(u64::MAX);
+        let now = self.clock.now();
         self.allowed.set(allowed);
-        self.deadline.set(self.clock.now().saturating_add(nanos));
+        self.deadline.set(now.saturating_add(nanos));
         *self.tripped.borrow_mut() = None;
+        now
+    }
+
+    /// Returns the time since the beginning of a call.
+    pub(crate) fn since(&self, begun: Nanos) -> Nanos {
+        self.clock.now().saturating_sub(begun)
     }
 
     /// Ends the call. Returns the time limit and the stack at the deadline, if it passed.

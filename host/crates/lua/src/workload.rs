@@ -25,7 +25,7 @@ impl LuaFactory {
 
     fn workload(&self, is_quiet: bool) -> Result<Workload, LuaFault> {
         let (vm, value) = self.opening.machine()?;
-        vm.host.quiet.set(is_quiet);
+        vm.host.log.quiet.set(is_quiet);
         let function = lookup(&value, &self.path)?;
         let plugin = self.info.name.clone();
         Ok(match self.kind {

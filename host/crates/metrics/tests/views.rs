@@ -45,6 +45,7 @@ fn lua() -> OpenMetric {
         seed: 1,
         tokens: None,
         log: Arc::new(|_, _| {}),
+        meter: Arc::default(),
     };
     let loaded = LuaScenario::load(&path, limits).unwrap();
     let evaluator = loaded.evaluator("", None, grants).unwrap();

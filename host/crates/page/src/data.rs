@@ -68,6 +68,9 @@ pub struct PageData {
     /// The plugins of the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plugins: Vec<Plugin>,
+    /// The use of resources by the plugins.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plugin_use: Vec<PluginUseRow>,
     /// The machine on which the host ran.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub machine: Vec<Fact>,
@@ -499,6 +502,28 @@ pub struct Plugin {
     /// The digest of the plugin's bytes, prefixed with the hash function: `blake3:...`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+}
+
+/// The use of resources by a plugin, next to its limits.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PluginUseRow {
+    /// Its name.
+    pub name: String,
+    /// Calls into the plugin.
+    pub calls: u64,
+    /// The longest call.
+    pub longest_call: String,
+    /// The largest memory of an instance.
+    pub memory: String,
+    /// The most data that a call returned; absent if it was not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Lines that were logged.
+    pub log_lines: u64,
+    /// Lines beyond the limits on logs.
+    pub dropped_log_lines: u64,
+    /// Restarts after a trap.
+    pub restarts: u64,
 }
 
 /// A name and a value, both as text.

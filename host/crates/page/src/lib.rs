@@ -27,8 +27,8 @@ pub use chunk_times::ChunkTimes;
 pub use data::{
     CertificateFinding, CertificateSection, CertificateVerdict, CheckOutcome, DroppedToolRuns, Fact,
     FailedWorkload, Failures, GroupTable, GroupValues, HealthRow, KeyMetric, Metric, MetricError,
-    MetricStatistics, NeverSent, PageData, Plugin, RunCurves, RunFacts, RunState, SliceRow, Slices, SloRow,
-    ValueColumn, WorstSloWindow,
+    MetricStatistics, NeverSent, PageData, Plugin, PluginUseRow, RunCurves, RunFacts, RunState, SliceRow,
+    Slices, SloRow, ValueColumn, WorstSloWindow,
 };
 pub use error::PageError;
 pub use html::page;

@@ -330,28 +330,18 @@ fn make(
     count: u32,
     ended: &AtomicBool,
 ) -> Vec<WorkerMessage> {
-    let mut cause = match sessions(workload, maker, first, count) {
-        Ok(sessions) => {
-            return vec![WorkerMessage::Sessions {
-                first,
-                asked: count,
-                sessions,
-            }];
-        }
-        Err(failure) => failure,
+    let (good, cause) = match workload {
+        OpenWorkload::Planned(source) => planned_or_rest(&mut **source, maker, first, count, ended),
+        // Agents are begun one at a time: what has begun cannot be begun again.
+        OpenWorkload::Reactive(agents) => reactive(agents, maker, first, count),
     };
-    let mut good = Vec::new();
-    if count > 1 && !ended.load(Ordering::Relaxed) {
-        for index in first..first + u64::from(count) {
-            match sessions(workload, maker, index, 1) {
-                Ok(one) => good.extend(one),
-                Err(failure) => {
-                    cause = failure;
-                    break;
-                }
-            }
-        }
-    }
+    let Some(cause) = cause else {
+        return vec![WorkerMessage::Sessions {
+            first,
+            asked: count,
+            sessions: good,
+        }];
+    };
     let asked = good.len() as u32;
     vec![
         WorkerMessage::Sessions {
@@ -366,17 +356,31 @@ fn make(
     ]
 }
 
-fn sessions(
-    workload: &mut OpenWorkload,
+/// Makes planned sessions. After a failure, returns those before it, and the failure.
+fn planned_or_rest(
+    source: &mut dyn SessionSource,
     maker: &SessionMaker,
     first: u64,
     count: u32,
-) -> Result<Vec<MadeSession<Prepared>>, PluginFailure> {
-    match workload {
-        OpenWorkload::Planned(source) => planned(&mut **source, maker, first, count),
-        // Agents are begun one at a time: what has begun cannot be begun again.
-        OpenWorkload::Reactive(agents) => reactive(agents, maker, first, count),
+    ended: &AtomicBool,
+) -> (Vec<MadeSession<Prepared>>, Option<PluginFailure>) {
+    let mut cause = match planned(source, maker, first, count) {
+        Ok(sessions) => return (sessions, None),
+        Err(failure) => failure,
+    };
+    let mut good = Vec::new();
+    if count > 1 && !ended.load(Ordering::Relaxed) {
+        for index in first..first + u64::from(count) {
+            match planned(source, maker, index, 1) {
+                Ok(one) => good.extend(one),
+                Err(failure) => {
+                    cause = failure;
+                    break;
+                }
+            }
+        }
     }
+    (good, Some(cause))
 }
 
 fn planned(
@@ -406,27 +410,33 @@ fn planned(
     plans.collect()
 }
 
-/// Starts agents. The failure of one costs only its session.
+/// Starts agents. The failure of one costs only its session, unless its plugin was disabled: then
+/// the workload is at its end.
 fn reactive(
     agents: &mut LiveAgents,
     maker: &SessionMaker,
     first: u64,
     count: u32,
-) -> Result<Vec<MadeSession<Prepared>>, PluginFailure> {
+) -> (Vec<MadeSession<Prepared>>, Option<PluginFailure>) {
     let SessionMaker { preparer, part, .. } = maker;
-    (first..first + u64::from(count))
-        .map(|position| {
-            let id = part.session(position);
-            preparer.timing.allows_agent(&preparer.plugin, id)?;
-            let first = agents.start(id, |AgentStep { added, cancel, done }| {
-                Ok(FirstStep {
-                    digest: session_digest(&added),
-                    nodes: preparer.step(id, added)?,
-                    cancel,
-                    done,
-                })
-            });
-            Ok(MadeSession::of_agent(id, first))
-        })
-        .collect()
+    let mut begun = Vec::new();
+    for position in first..first + u64::from(count) {
+        let id = part.session(position);
+        if let Err(failure) = preparer.timing.allows_agent(&preparer.plugin, id) {
+            return (begun, Some(failure));
+        }
+        let first_step = agents.start(id, |AgentStep { added, cancel, done }| {
+            Ok(FirstStep {
+                digest: session_digest(&added),
+                nodes: preparer.step(id, added)?,
+                cancel,
+                done,
+            })
+        });
+        match first_step {
+            Err(failure) if failure.ends_workload => return (begun, Some(failure)),
+            first_step => begun.push(MadeSession::of_agent(id, first_step)),
+        }
+    }
+    (begun, None)
 }

@@ -11,8 +11,11 @@ mod group_names;
 mod guarantees;
 mod layout;
 mod measure;
+mod plugin_error;
 mod plugin_failure;
+mod plugin_usage;
 mod purity;
+mod sandbox;
 mod tool_results;
 mod transport;
 mod workload;
@@ -30,8 +33,11 @@ pub use measure::{
     MAX_COUNT_BYTES, MAX_LABEL_BYTES, MAX_METRICS, MetricCollector, MetricFactory, MetricStats, OpenMetric,
     PluginSample, RequestCheck, RequestCheckFactory, RunResults, SloCheck, SloVerdict, WindowStats, judge,
 };
+pub use plugin_error::PluginErrorCode;
 pub use plugin_failure::{PluginFailure, PluginFailureKind, PluginFrame};
+pub use plugin_usage::{LogAdmission, PluginAllowance, PluginMeter, PluginUsage, PluginUsageReport};
 pub use purity::{STEP_CHECK, StepCheck, check_purity};
+pub use sandbox::SandboxedAccess;
 pub use tool_results::{ToolRunKeys, resolve_tool_results, tool_result_text};
 pub use transport::{ConnectionUse, Job, PendingOutcome, RequestOutcome, Sinks, Timings, Transport};
 pub use workload::{

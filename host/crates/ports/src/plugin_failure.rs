@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::plugin_error::PluginErrorCode;
+
 /// One frame of a guest's stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginFrame {
@@ -42,8 +44,29 @@ pub enum PluginFailureKind {
         /// Bytes allowed.
         allowed: u64,
     },
+    /// It used more instructions than one call is allowed.
+    Fuel {
+        /// The allowance in units of fuel.
+        allowed: u64,
+    },
     /// Its result cannot be used: too large, or an invalid graph.
     Result,
+}
+
+impl PluginFailureKind {
+    /// Returns the error code of most failures of this kind.
+    fn code(&self, function: &str) -> PluginErrorCode {
+        match self {
+            PluginFailureKind::Load => PluginErrorCode::NotLoaded,
+            PluginFailureKind::Refused { .. } => PluginErrorCode::Refused,
+            PluginFailureKind::Trap => PluginErrorCode::Trap,
+            PluginFailureKind::Deadline { .. } if function == "load" => PluginErrorCode::CompileDeadline,
+            PluginFailureKind::Deadline { .. } => PluginErrorCode::CallDeadline,
+            PluginFailureKind::Memory { .. } => PluginErrorCode::Memory,
+            PluginFailureKind::Fuel { .. } => PluginErrorCode::CallFuel,
+            PluginFailureKind::Result => PluginErrorCode::Result,
+        }
+    }
 }
 
 /// A failure of a plugin: which plugin, which function, why, where, and on what input.
@@ -55,6 +78,8 @@ pub struct PluginFailure {
     pub function: String,
     /// The kind of failure.
     pub kind: PluginFailureKind,
+    /// The code under which `docs/plugin-errors.md` explains it.
+    pub code: PluginErrorCode,
     /// One line with the cause.
     pub message: String,
     /// The guest's stack, innermost first; only frames that help.
@@ -63,8 +88,17 @@ pub struct PluginFailure {
     pub source: Option<String>,
     /// The call's input, shortened (`first = 0, count = 64`).
     pub input: Option<String>,
+    /// The last call of a host function before the failure, shortened: `blobs.open("a.jsonl")`.
+    pub last_host_call: Option<String>,
+    /// Remarks about the environment of the plugin: accesses that the sandbox refused.
+    pub notes: Vec<String>,
     /// The last lines that the plugin wrote to its standard error.
     pub stderr: Option<String>,
+    /// True if the scenario goes on without the plugin: the failure is reported, and does not
+    /// decide the exit code.
+    pub is_tolerated: bool,
+    /// True if the workload makes no further sessions: its plugin was disabled.
+    pub ends_workload: bool,
     /// Failures like this one on other sessions or answers, which are counted instead of listed.
     pub repeated: u64,
 }
@@ -77,22 +111,48 @@ impl PluginFailure {
         kind: PluginFailureKind,
         message: impl Into<String>,
     ) -> Self {
+        let function = function.into();
         PluginFailure {
             plugin: plugin.into(),
-            function: function.into(),
+            code: kind.code(&function),
+            function,
             kind,
             message: message.into(),
             frames: Vec::new(),
             source: None,
             input: None,
+            last_host_call: None,
+            notes: Vec::new(),
             stderr: None,
+            is_tolerated: false,
+            ends_workload: false,
             repeated: 0,
+        }
+    }
+
+    /// Sets a code that is more precise than that of the kind.
+    pub fn with_code(mut self, code: PluginErrorCode) -> Self {
+        self.code = code;
+        self
+    }
+
+    /// Returns true if the plugin was stopped or stopped itself, so that its instance is lost.
+    pub fn is_trap(&self) -> bool {
+        match self.kind {
+            PluginFailureKind::Trap
+            | PluginFailureKind::Deadline { .. }
+            | PluginFailureKind::Fuel { .. }
+            | PluginFailureKind::Memory { .. } => true,
+            // More data than is taken is refused while it is passed.
+            PluginFailureKind::Result => self.code == PluginErrorCode::Output,
+            PluginFailureKind::Load | PluginFailureKind::Refused { .. } => false,
         }
     }
 
     /// Returns true if another failure differs in its session at most.
     pub fn is_like(&self, other: &PluginFailure) -> bool {
-        (&self.plugin, &self.function, &self.kind) == (&other.plugin, &other.function, &other.kind)
+        (&self.plugin, &self.function, &self.kind, self.code)
+            == (&other.plugin, &other.function, &other.kind, other.code)
             && (&self.frames, &self.source) == (&other.frames, &other.source)
             && without_session(&self.message).eq(without_session(&other.message))
     }
@@ -128,6 +188,9 @@ impl fmt::Display for PluginFailure {
         if let Some(input) = &self.input {
             write!(f, "\n  input: {input}")?;
         }
+        if let Some(call) = &self.last_host_call {
+            write!(f, "\n  last host call: {call}")?;
+        }
         for frame in &self.frames {
             write!(f, "\n  at {}", frame.function)?;
             match (&frame.file, frame.line) {
@@ -141,6 +204,10 @@ impl fmt::Display for PluginFailure {
                 write!(f, "\n  stderr: {line}")?;
             }
         }
+        for note in &self.notes {
+            write!(f, "\n  note: {note}")?;
+        }
+        write!(f, "\n  code: {} (docs/plugin-errors.md)", self.code)?;
         if self.repeated > 0 {
             let times = if self.repeated == 1 { "time" } else { "times" };
             write!(f, "\n  repeated: {} more {times}", self.repeated)?;
@@ -171,7 +238,10 @@ mod tests {
     #[test]
     fn equal_failures_are_counted_below_the_first() {
         let mut failure = PluginFailure::new("p", "agent", PluginFailureKind::Trap, "no");
-        assert_eq!(failure.to_string(), "plugin `p` failed in `agent`: no");
+        assert_eq!(
+            failure.to_string(),
+            "plugin `p` failed in `agent`: no\n  code: VP0004 (docs/plugin-errors.md)"
+        );
         failure.repeated = 1;
         assert!(failure.to_string().ends_with("\n  repeated: 1 more time"));
         failure.repeated = 2;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use veeksha_model::{Nanos, NodeId, NodeKind, RequestId, Response, Session, SessionId, ToolRunRecord};
 
+use crate::plugin_error::PluginErrorCode;
 use crate::plugin_failure::{PluginFailure, PluginFailureKind};
 use crate::workload::{AgentSource, AgentStep, SessionSource, ToolRunEnd, Workload, WorkloadFactory};
 
@@ -74,14 +75,16 @@ pub fn check_purity(factory: &dyn WorkloadFactory, check_step: &StepCheck<'_>) -
         ),
     );
     failure.input = Some(format!("session = {session}"));
-    Err(failure)
+    Err(failure.with_code(PluginErrorCode::Impure))
 }
 
 /// Returns true if a repetition of the call would only take the same time or memory again.
 fn exceeds_a_limit(failure: &PluginFailure) -> bool {
     matches!(
         failure.kind,
-        PluginFailureKind::Deadline { .. } | PluginFailureKind::Memory { .. }
+        PluginFailureKind::Deadline { .. }
+            | PluginFailureKind::Memory { .. }
+            | PluginFailureKind::Fuel { .. }
     )
 }
 

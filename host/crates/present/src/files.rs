@@ -8,6 +8,7 @@ use veeksha_report::{ReportError, RunFolder, cdf_csv, csv_table};
 
 use crate::accuracy::AccuracyContext;
 use crate::plots;
+use crate::plugin_usage;
 use crate::run_analysis::RunAnalysis;
 
 /// Names of Veeksha's metrics, whose files are written even without samples.
@@ -61,6 +62,12 @@ pub fn write_files(
     tried(folder.write_json("certificate.json", &trust));
     tried(folder.write_text("health_check_results.txt", &results.health.text()));
     tried(folder.write_json("health_check_results.json", &results.health.json()));
+    if !results.plugin_usage.is_empty() {
+        tried(folder.write_json(
+            "metrics/plugin_usage.json",
+            &plugin_usage::json(&results.plugin_usage),
+        ));
+    }
     tried(folder.write_json("metrics/prefill_stats.json", &results.prefill_stats));
     if let Some(windows) = &results.decode_windows {
         tried(folder.write_json("metrics/decode_window_metrics.json", windows));

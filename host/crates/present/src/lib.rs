@@ -20,6 +20,7 @@ mod group_columns;
 mod listed;
 pub mod page;
 mod plots;
+mod plugin_usage;
 mod replay_section;
 mod rows;
 mod run_analysis;

@@ -9,6 +9,7 @@ use veeksha_events::RunInfo;
 use veeksha_health::HealthReport;
 use veeksha_metrics::{Evaluation, FidelityReport};
 use veeksha_page::RequestList;
+use veeksha_ports::PluginUsageReport;
 use veeksha_report::ChromeTrace;
 
 use crate::compat_export::CompatExport;
@@ -56,6 +57,8 @@ pub struct RunAnalysis {
     pub failures: BTreeMap<&'static str, FailureClass>,
     /// The header of the record; `None` if it was lost.
     pub started: Option<RunInfo>,
+    /// The use of resources by each plugin.
+    pub plugin_usage: Vec<PluginUsageReport>,
     /// Facts about the run that its events do not contain.
     pub about: RunDescription,
 }

@@ -43,12 +43,13 @@ pub use include::ReadFile;
 pub use plan::{
     ArrivalPlugin, ArrivalProcess, Balance, Cell, Certificate, Channel, Client, ClientKind, ComponentUse,
     Concurrent, Connections, DecodeWindowConfig, Evaluator, FixedSchedule, Flavor, FluidityDeadlines,
-    Generator, Grace, HttpVersion, IntervalGenerator, Limits, LuaArrival, LuaColumn, LuaGuarantees, LuaKeep,
-    LuaKind, LuaLayout, LuaTree, MaxObserved, MinActiveRequests, NamedClient, OnBadRow, Performance,
-    PluginLimits, PrefixCacheKeys, PromptLength, QuantityConfig, Rate, RowCheck, Runtime, Salt, SaltName,
-    Scenario, Secret, SessionHeaderSet, SessionHeaders, Shuffle, SimulatorThresholds, Slo, SloMap, SloMetric,
-    TargetServer, Template, TemplateAnswer, TemplateFraming, TextChannel, TimeUnit, Tls, ToolConfig, Trace,
-    TraceKeys, TraceRecorder, Traffic, WindowSelection,
+    Generator, Grace, HttpVersion, InstanceChoice, IntervalGenerator, Limits, LuaArrival, LuaColumn,
+    LuaGuarantees, LuaKeep, LuaKind, LuaLayout, LuaTree, MaxObserved, MinActiveRequests, NamedClient,
+    OnBadRow, Performance, PluginCallBudget, PluginLimits, PrefixCacheKeys, PromptLength, QuantityConfig,
+    Rate, RowCheck, Runtime, Salt, SaltName, Scenario, Secret, SessionHeaderSet, SessionHeaders, Shuffle,
+    SimulatorThresholds, Slo, SloMap, SloMetric, TargetServer, Template, TemplateAnswer, TemplateFraming,
+    TextChannel, TimeUnit, Tls, ToolConfig, Trace, TraceKeys, TraceRecorder, Traffic, TrapChoice,
+    WindowSelection,
 };
 pub use problem::{Problem, Problems};
 pub use schema::{Shipped, file_schema, json_schema};

@@ -16,7 +16,7 @@ use crate::bindings::agent_generator::{Guest, Opening, Step};
 use crate::bindings::types::Error;
 use crate::bound::BoundPlugin;
 use crate::resource::PinnedResource;
-use crate::{convert, validate};
+use crate::{convert, output_size, validate};
 
 const GUARANTEES: &str = "generator.guarantees";
 const LENGTH: &str = "generator.length";
@@ -88,6 +88,22 @@ impl WasmAgents {
         id
     }
 
+    /// Starts an agent in a store with capacity.
+    fn start_once(&mut self, session: SessionId, input: &str) -> Result<AgentStep, PluginFailure> {
+        let id = self.store_with_capacity();
+        let store = self.stores.entry(id).or_default();
+        store.started += 1;
+        let step = match store.start(&self.bound, session.0, || Some(input.to_owned())) {
+            Ok(started) => self.insert(session, id, started, input.to_owned()),
+            Err(failure) => Err(failure),
+        };
+        if step.is_ok() {
+            self.stores.entry(id).or_default().live += 1;
+        }
+        self.after_call(id);
+        step
+    }
+
     /// Invalidates the handles of a store whose last call trapped.
     fn after_call(&mut self, store: u64) {
         if self
@@ -116,28 +132,57 @@ impl WasmAgents {
             received.node(),
             received.excerpt()
         );
-        let handle = self.handle(session, function, &input)?;
+        let mut answer = self.send(session, &received, &input);
+        if answer
+            .as_ref()
+            .is_err_and(|failure| self.bound.restarts_after(failure))
+        {
+            answer = self.send(session, &received, &input);
+        }
         let (Some(agent), bound) = (self.live.get_mut(&session), &self.bound) else {
             return Err(unknown(&self.bound, session, function, input));
         };
-        let store_id = agent.store;
-        let store = self.stores.entry(store_id).or_default();
+        if let (Err(failure), true) = (&answer, agent.ended.is_some()) {
+            return Err(failure.clone());
+        }
         agent.inputs += 1;
-        let call = (handle, session.0, agent.inputs);
-        let answer = store.send(bound, call, &received, || Some(input.clone()));
         agent.history.push(received, &mut self.budget);
         let step = match answer {
             Ok(Ok(step)) => agent
                 .take(step)
+                .inspect(|step| {
+                    let bytes = output_size::of_session(&step.added);
+                    bound.grants.meter.passed(bytes as u64);
+                })
                 .map_err(|why| bound.unusable(function, Some(input), why)),
             Ok(Err(error)) => Err(convert::refusal(&bound.loaded.name, function, Some(input), error)),
             Err(failure) => Err(failure),
         };
         if let Err(failure) = &step {
+            bound.disable_after(failure);
             agent.end(&failure.message, &mut self.budget);
         }
-        self.after_call(store_id);
         step
+    }
+
+    /// Passes an input to an agent, which is rebuilt if its store was lost.
+    fn send(
+        &mut self,
+        session: SessionId,
+        received: &AgentInput,
+        input: &str,
+    ) -> Result<Result<Step, Error>, PluginFailure> {
+        let function = received.function();
+        let handle = self.handle(session, function, input)?;
+        let (Some(agent), bound) = (self.live.get(&session), &self.bound) else {
+            return Err(unknown(&self.bound, session, function, input.to_owned()));
+        };
+        let store_id = agent.store;
+        let store = self.stores.entry(store_id).or_default();
+        let call = (handle, session.0, agent.inputs + 1);
+        let answer = store.send(bound, call, received, || Some(input.to_owned()));
+        self.after_call(store_id);
+        answer
     }
 
     /// Returns the agent's handle. Rebuilds the agent if its store was lost to another agent's
@@ -309,18 +354,15 @@ impl AgentSource for WasmAgents {
                 format!("session {session} was started before"),
             ));
         }
-        let id = self.store_with_capacity();
-        let store = self.stores.entry(id).or_default();
-        store.started += 1;
-        let step = match store.start(&self.bound, session.0, || Some(input.clone())) {
-            Ok(started) => self.insert(session, id, started, input),
-            Err(failure) => Err(failure),
-        };
-        if step.is_ok() {
-            self.stores.entry(id).or_default().live += 1;
+        self.bound.check_enabled(START)?;
+        let mut step = self.start_once(session, &input);
+        if step
+            .as_ref()
+            .is_err_and(|failure| self.bound.restarts_after(failure))
+        {
+            step = self.start_once(session, &input);
         }
-        self.after_call(id);
-        step
+        step.inspect_err(|failure| self.bound.disable_after(failure))
     }
 
     fn answered(

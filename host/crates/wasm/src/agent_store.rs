@@ -21,6 +21,8 @@ pub(crate) struct AgentStore {
     pub(crate) started: u64,
     /// Live agents, including those that have to be rebuilt after a trap.
     pub(crate) live: usize,
+    /// True if the last generator trapped and was not replaced yet.
+    trapped: bool,
 }
 
 impl AgentStore {
@@ -33,9 +35,8 @@ impl AgentStore {
 
     /// Returns true if another agent may start here.
     pub(crate) fn has_capacity(&self, bound: &BoundPlugin) -> bool {
-        let limits = &bound.loaded.host.limits;
-        self.live < limits.agents_per_store
-            && self.started < limits.calls_per_store
+        self.live < bound.agents_per_store()
+            && self.started < bound.loaded.host.limits.calls_per_store
             && !self
                 .generator
                 .as_ref()
@@ -51,7 +52,13 @@ impl AgentStore {
     ) -> Result<Result<(ResourceAny, Opening), Error>, PluginFailure> {
         let generator = match &mut self.generator {
             Some(generator) => generator,
-            none => none.insert(PinnedResource::new(bound)?),
+            none => {
+                let opened = none.insert(PinnedResource::new(bound)?);
+                if std::mem::take(&mut self.trapped) {
+                    bound.grants.meter.restarted();
+                }
+                opened
+            }
         };
         generator.call(START, input, |store, guest, generator| {
             store.data_mut().restart_wasi(session, 0);
@@ -97,6 +104,7 @@ impl AgentStore {
         let trapped = self
             .generator
             .take_if(|generator| generator.instance.is_trapped());
+        self.trapped |= trapped.is_some();
         trapped.is_some()
     }
 }

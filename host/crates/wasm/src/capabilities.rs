@@ -6,11 +6,13 @@ use std::path::Path;
 
 use veeksha_stats::RandomStream;
 use wasmtime::component::Resource;
-use wasmtime::{Error, bail};
 
 use crate::bindings::{blobs, log, random, records, tokens, types};
+use crate::granted_folder::{NOT_GRANTED, regular};
 use crate::grants::{LogLevel, PluginTokenizer};
 use crate::guest_resources::OpenBlob;
+use crate::host_call::HostCall;
+use crate::host_refusal::HostRefusal;
 use crate::state::HostState;
 use crate::text::grouped;
 
@@ -39,36 +41,46 @@ impl log::Host for HostState {
 impl random::Host for HostState {
     fn words(&mut self, session: u64, stream: String, first: u32, count: u32) -> wasmtime::Result<Vec<u32>> {
         if count > MAX_WORDS_PER_CALL {
-            bail!(
+            return Err(HostRefusal::arguments(format!(
                 "random: {} words requested in one call, at most {} are allowed",
                 grouped(count.into()),
                 grouped(MAX_WORDS_PER_CALL.into())
-            );
+            )));
         }
         let mut words = vec![0; count as usize];
         RandomStream::new(self.seed, session, &stream).fill(first.into(), &mut words);
+        self.last_host_call = Some(HostCall::Words {
+            session,
+            stream,
+            first,
+            count,
+        });
         Ok(words)
     }
 }
 
 impl HostState {
     /// The token ids of a text of a permitted size.
-    fn ids(&self, text: &str, function: &str) -> wasmtime::Result<Vec<u32>> {
+    fn ids(&mut self, text: &str, function: &'static str) -> wasmtime::Result<Vec<u32>> {
+        self.last_host_call = Some(HostCall::Tokens {
+            function,
+            bytes: text.len(),
+        });
         if text.len() > self.count_bytes {
-            bail!(
+            return Err(HostRefusal::arguments(format!(
                 "tokens: a text of {} bytes passed to `{function}`, at most {} are allowed; pass it in parts",
                 grouped(text.len() as u64),
                 grouped(self.count_bytes as u64)
-            );
+            )));
         }
         let ids = self.tokenizer()?.encode(text);
-        ids.map_err(|reason| Error::msg(format!("tokens: `{function}` has no result: {reason}")))
+        ids.map_err(|reason| HostRefusal::arguments(format!("tokens: `{function}` has no result: {reason}")))
     }
 
     fn tokenizer(&self) -> wasmtime::Result<&dyn PluginTokenizer> {
-        self.tokens
-            .as_deref()
-            .ok_or_else(|| Error::msg("tokens: not granted (this run does not grant the plugin a tokenizer)"))
+        self.tokens.as_deref().ok_or_else(|| {
+            HostRefusal::not_granted("tokens: not granted (this run does not grant the plugin a tokenizer)")
+        })
     }
 }
 
@@ -83,7 +95,33 @@ impl tokens::Host for HostState {
     }
 
     fn vocabulary(&mut self) -> wasmtime::Result<u32> {
+        self.last_host_call = Some(HostCall::Vocabulary);
         Ok(self.tokenizer()?.vocabulary())
+    }
+}
+
+impl HostState {
+    /// Adds an open blob to the guest's handles, of which it may have a limited number.
+    fn keep_blob(&mut self, blob: OpenBlob) -> wasmtime::Result<Resource<OpenBlob>> {
+        self.table.push(blob).map_err(|_| {
+            HostRefusal::objects("blobs: too many handles are open; drop a blob when it has been read")
+        })
+    }
+}
+
+impl HostState {
+    /// Keeps the refusal of a file for the log and for reports, and adds the names of single files
+    /// to its hint.
+    fn noted(&self, mut refused: types::Error) -> types::Error {
+        if refused.code == NOT_GRANTED {
+            let hint = refused.hint.get_or_insert_default();
+            self.note(&format!("{}; {hint}", refused.message));
+            if !self.blobs.is_empty() {
+                let names: Vec<&str> = self.blobs.keys().map(String::as_str).collect();
+                *hint = format!("granted names: {}; {hint}", names.join(", "));
+            }
+        }
+        refused
     }
 }
 
@@ -91,21 +129,14 @@ impl blobs::Host for HostState {}
 
 impl blobs::HostBlob for HostState {
     fn open(&mut self, name: String) -> wasmtime::Result<Result<Resource<OpenBlob>, types::Error>> {
-        if self.blobs.is_empty() {
-            bail!("blobs: not granted (this run does not grant the plugin any files)");
-        }
-        let Some(path) = self.blobs.get(&name) else {
-            let granted: Vec<&str> = self.blobs.keys().map(String::as_str).collect();
-            return Ok(Err(types::Error {
-                code: "not-granted".into(),
-                message: format!("no file was granted under the name `{name}`"),
-                hint: Some(format!("granted names: {}", granted.join(", "))),
-                path: None,
-            }));
+        self.last_host_call = Some(HostCall::BlobOpen { name: name.clone() });
+        let opened = match self.blobs.get(&name) {
+            Some(path) => open(path).map_err(|error| unreadable(&name, &error)),
+            None => self.folder.open(&name).map_err(|refused| self.noted(refused)),
         };
-        match open(path) {
-            Ok(blob) => Ok(Ok(self.table.push(blob)?)),
-            Err(error) => Ok(Err(unreadable(&name, &error))),
+        match opened {
+            Ok(blob) => Ok(Ok(self.keep_blob(blob)?)),
+            Err(refused) => Ok(Err(refused)),
         }
     }
 
@@ -119,13 +150,14 @@ impl blobs::HostBlob for HostState {
         offset: u64,
         len: u32,
     ) -> wasmtime::Result<Result<Vec<u8>, types::Error>> {
+        self.last_host_call = Some(HostCall::BlobRead { offset, len });
         let blob = self.table.get(&blob)?;
         if len > MAX_READ_BYTES {
-            bail!(
+            return Err(HostRefusal::arguments(format!(
                 "blobs: {} bytes requested in one read, at most {} are allowed",
                 grouped(len.into()),
                 grouped(MAX_READ_BYTES.into())
-            );
+            )));
         }
         let left = blob.size.saturating_sub(offset).min(len.into());
         let mut bytes = vec![0; usize::try_from(left).unwrap_or(0)];
@@ -147,9 +179,7 @@ fn open(path: &Path) -> std::io::Result<OpenBlob> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(std::io::Error::other("not a regular file"));
     }
-    let file = File::open(path)?;
-    let size = file.metadata()?.len();
-    Ok(OpenBlob { size, file })
+    regular(File::open(path)?)
 }
 
 fn unreadable(name: &str, error: &std::io::Error) -> types::Error {

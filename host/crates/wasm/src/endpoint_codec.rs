@@ -78,7 +78,9 @@ impl Codec for WasmCodec {
         let mut instance = self.take()?;
         let decoded = self.decode_all(&mut instance, events);
         // A trapped store cannot be used again; the next answer opens another.
-        if !instance.is_trapped() {
+        if instance.is_trapped() {
+            self.bound.grants.meter.restarted();
+        } else {
             self.idle().push(instance);
         }
         decoded
@@ -156,7 +158,9 @@ impl WasmCodec {
                 one_line(&printable, MAX_EVENT_CHARS)
             )
         };
-        let search = call.len() == 1 || self.searches.fetch_add(1, Ordering::Relaxed) < MAX_SEARCHES;
+        let search = call.len() > 1
+            && !self.bound.is_disabled()
+            && self.searches.fetch_add(1, Ordering::Relaxed) < MAX_SEARCHES;
         let mut fails = |index: &usize| {
             let event = events.get(*index..index + 1).unwrap_or_default();
             let mut allowance = PartAllowance::new(self.bound.loaded.host.limits.lift_bytes);

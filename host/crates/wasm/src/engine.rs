@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::{Arc, OnceLock};
 
+use veeksha_clock::RunClock;
 use veeksha_ports::{PluginFailure, PluginFailureKind};
 use wasmtime::component::Component;
 use wasmtime::{Config, Engine, WasmBacktraceDetails};
@@ -11,7 +12,7 @@ use crate::cache::ComponentCache;
 use crate::compile::{self, CompileError};
 use crate::discovery::discover;
 use crate::host::{EngineState, cache_note};
-use crate::limits::EngineOptions;
+use crate::limits::{CallBudget, EngineOptions};
 use crate::linker::linker;
 use crate::loaded::{CodeOrigin, LoadedComponent};
 use crate::plugin::PluginComponent;
@@ -46,7 +47,7 @@ impl PluginEngine {
     /// error; see [`PluginEngine::cache_note`].
     pub fn new(options: EngineOptions) -> Result<Self, WasmError> {
         let failed = |error: wasmtime::Error| WasmError::Engine(format!("{error:#}"));
-        let engine = Engine::new(&config()).map_err(failed)?;
+        let engine = Engine::new(&config(options.limits.call_budget)).map_err(failed)?;
         let linker = linker(&engine).map_err(failed)?;
         let ticks = ticker::start(&engine)?;
         let opened = options
@@ -63,6 +64,7 @@ impl PluginEngine {
             engine,
             linker,
             limits: options.limits,
+            clock: RunClock::starting_now(),
             ticks,
             cache,
             cache_note: note,
@@ -123,13 +125,14 @@ impl PluginEngine {
     }
 }
 
-fn config() -> Config {
+fn config(call_budget: CallBudget) -> Config {
     let mut config = Config::new();
     config
         // Contract 0.1 is synchronous. Without concurrency support, a call takes a third of the
         // time.
         .concurrency_support(false)
         .epoch_interruption(true)
+        .consume_fuel(call_budget == CallBudget::Fuel)
         .max_wasm_stack(STACK_BYTES)
         .wasm_backtrace_details(WasmBacktraceDetails::Enable)
         // A session is the same on every machine, so features of WebAssembly that may differ

@@ -10,7 +10,7 @@ use crate::grants::Grants;
 use crate::interface::Interface;
 use crate::loaded::LoadedComponent;
 use crate::state::HostState;
-use crate::{ticker, trap};
+use crate::trap;
 
 /// A store with an instance. `G` are the functions of the interface that it is used for.
 pub(crate) struct PluginInstance<G> {
@@ -42,12 +42,14 @@ impl<G: Interface> PluginInstance<G> {
         });
         store.limiter(|state| &mut state.memory);
         store.set_hostcall_fuel(limits.lift_bytes);
-        store.set_epoch_deadline(ticker::epochs(limits.call_deadline));
-        let made = loaded
-            .pre
-            .instantiate(&mut store)
+        let host = &loaded.host;
+        let set = host.allow_call(&mut store);
+        let made = set
+            .and_then(|()| loaded.pre.instantiate(&mut store))
             .and_then(|instance| G::load(&loaded.exported, &mut store, &instance));
-        store.data_mut().leave();
+        store.data_mut().leave(made.is_err());
+        let meter = &grants.meter;
+        meter.opened();
         match made {
             Ok(guest) => Ok(PluginInstance {
                 loaded: Arc::clone(loaded),
@@ -55,7 +57,10 @@ impl<G: Interface> PluginInstance<G> {
                 guest,
                 trapped: false,
             }),
-            Err(error) => Err(trap::failure(&error, store.data(), limits, "instantiate", None)),
+            Err(error) => {
+                meter.trapped();
+                Err(trap::failure(&error, store.data(), host, "instantiate", None))
+            }
         }
     }
 }
@@ -69,15 +74,22 @@ impl<G> PluginInstance<G> {
         input: impl FnOnce() -> Option<String>,
         call: impl FnOnce(&mut Store<HostState>, &G) -> wasmtime::Result<T>,
     ) -> Result<T, PluginFailure> {
-        let limits = &self.loaded.host.limits;
-        self.store
-            .set_epoch_deadline(ticker::epochs(limits.call_deadline));
+        let host = &self.loaded.host;
+        let set = host.allow_call(&mut self.store);
         self.store.data_mut().enter(function);
-        let result = call(&mut self.store, &self.guest);
-        self.store.data_mut().leave();
+        let begun = host.clock.now();
+        let result = set.and_then(|()| call(&mut self.store, &self.guest));
+        let took = host.clock.now().saturating_sub(begun);
+        self.store.data_mut().leave(result.is_err());
+        let state = self.store.data();
+        state.meter.called(took, state.memory.peak);
+        if let Some(used) = host.used_fuel(&self.store) {
+            state.meter.executed(used);
+        }
         result.map_err(|error| {
             self.trapped = true;
-            trap::failure(&error, self.store.data(), limits, function, input())
+            state.meter.trapped();
+            trap::failure(&error, state, host, function, input())
         })
     }
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use veeksha_ports::PluginAllowance;
+
 use crate::compile::CompileProgress;
 
 /// The setup of an engine.
@@ -27,9 +29,24 @@ impl fmt::Debug for EngineOptions {
     }
 }
 
+/// The measure by which a call that does not return is stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallBudget {
+    /// Elapsed time: [`EngineLimits::call_deadline`]. It costs least, and a slow machine may stop a
+    /// call that a fast one completes.
+    #[default]
+    Time,
+    /// Executed instructions: [`EngineLimits::call_fuel`]. A call is stopped at the same
+    /// instruction on every machine. [`EngineLimits::call_deadline`] still applies, multiplied by
+    /// [`EngineLimits::FUEL_TIME_FACTOR`], because an instruction may copy a whole memory.
+    Fuel,
+}
+
 /// The limits of every plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineLimits {
+    /// The measure by which a call is stopped.
+    pub call_budget: CallBudget,
     /// Maximum duration of one call, enforced in steps of [`EngineLimits::TICK`].
     pub call_deadline: Duration,
     /// Maximum duration of the compilation of a component.
@@ -57,17 +74,49 @@ pub struct EngineLimits {
     pub replay_bytes: usize,
     /// Bytes of standard output and standard error that are kept, newest first.
     pub stderr_bytes: usize,
+    /// Maximum elements of all tables of one store.
+    pub table_elements: u64,
+    /// Maximum core instances, and maximum tables, of one store. A component of an interpreted
+    /// language has some dozens.
+    pub instances: usize,
+    /// Maximum linear memories of one store.
+    pub memories: usize,
+    /// Maximum handles (open files, streams, pollables) of one store.
+    pub handles: usize,
+    /// Maximum lines that one call may log. The rest are counted.
+    pub log_lines_per_call: u64,
+    /// Maximum bytes that one call may log.
+    pub log_bytes_per_call: u64,
+    /// Maximum lines that all instances of a plugin may log in one run.
+    pub log_lines_per_run: u64,
+    /// Maximum bytes that all instances of a plugin may log in one run.
+    pub log_bytes_per_run: u64,
+    /// Maximum fuel of one call, about one unit per instruction; used with
+    /// [`CallBudget::Fuel`].
+    pub call_fuel: u64,
 }
 
 impl EngineLimits {
     /// The resolution of deadlines: a call is stopped at most this much (and one scheduling delay)
     /// after its deadline.
     pub const TICK: Duration = Duration::from_millis(10);
+    /// Multiple of the deadline after which a call is stopped although it has fuel left.
+    pub const FUEL_TIME_FACTOR: u32 = 10;
+
+    /// Returns the limits that the use of a plugin is compared with.
+    pub fn allowance(&self) -> PluginAllowance {
+        PluginAllowance {
+            call: self.call_deadline,
+            memory_bytes: self.memory_bytes,
+            output_bytes: self.lift_bytes as u64,
+        }
+    }
 }
 
 impl Default for EngineLimits {
     fn default() -> Self {
         EngineLimits {
+            call_budget: CallBudget::Time,
             call_deadline: Duration::from_secs(10),
             compile_deadline: Duration::from_secs(300),
             results_deadline: Duration::from_secs(300),
@@ -79,6 +128,15 @@ impl Default for EngineLimits {
             recycle_memory_bytes: 128 << 20,
             replay_bytes: 64 << 20,
             stderr_bytes: 16 << 10,
+            table_elements: 1 << 20,
+            instances: 1000,
+            memories: 100,
+            handles: 1024,
+            log_lines_per_call: 256,
+            log_bytes_per_call: 256 << 10,
+            log_lines_per_run: 10_000,
+            log_bytes_per_run: 8 << 20,
+            call_fuel: 10_000_000_000,
         }
     }
 }

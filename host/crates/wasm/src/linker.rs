@@ -5,6 +5,7 @@ use wasmtime::component::{HasSelf, Linker};
 use wasmtime_wasi::p2::bindings::clocks::monotonic_clock;
 
 use crate::bindings::Everything;
+use crate::refused_access;
 use crate::state::HostState;
 use crate::wasi::{ClockView, StandInClocks};
 
@@ -16,7 +17,8 @@ pub(crate) fn linker(engine: &Engine) -> wasmtime::Result<Linker<HostState>> {
     Ok(linker)
 }
 
-/// Links all of WASI 0.2, with a deterministic monotonic clock in place of the real one.
+/// Links all of WASI 0.2, with a deterministic monotonic clock in place of the real one, and with
+/// notes of what a guest asks for in vain.
 fn link_wasi(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
     wasmtime_wasi::p2::add_to_linker_sync(linker)?;
     linker.allow_shadowing(true);
@@ -24,6 +26,7 @@ fn link_wasi(linker: &mut Linker<HostState>) -> wasmtime::Result<()> {
         clock: &mut state.clock,
         table: &mut state.table,
     })?;
+    refused_access::link(linker)?;
     linker.allow_shadowing(false);
     Ok(())
 }

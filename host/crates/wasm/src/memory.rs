@@ -1,8 +1,11 @@
-//! The memory limit of a store: all its memories and tables together.
+//! The memory limit of a store: all its memories and tables together, and their numbers.
 
 use std::sync::Arc;
 
 use wasmtime::ResourceLimiter;
+
+use crate::limits::EngineLimits;
+use crate::text::grouped;
 
 /// Host memory per table element, in bytes.
 const TABLE_ELEMENT_BYTES: usize = size_of::<usize>();
@@ -20,6 +23,18 @@ pub(crate) struct MemoryRefused {
     /// Bytes that the store would have had.
     pub(crate) asked: u64,
     pub(crate) allowed: u64,
+}
+
+/// The refusal of further table elements.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "its tables would have {} elements, at most {} are allowed",
+    grouped(*.asked),
+    grouped(*.allowed)
+)]
+pub(crate) struct TableRefused {
+    asked: u64,
+    allowed: u64,
 }
 
 fn mebibytes(bytes: u64) -> String {
@@ -40,18 +55,37 @@ pub(crate) struct MemoryLimit {
     pub(crate) function: &'static str,
     pub(crate) used: u64,
     pub(crate) allowed: u64,
+    /// The most that was used at any time.
+    pub(crate) peak: u64,
+    /// Elements of all tables.
+    elements: u64,
+    elements_allowed: u64,
+    instances: usize,
+    memories: usize,
     /// The last allowed growth, reverted if it fails afterwards.
-    last: u64,
+    last: Growth,
+}
+
+/// A growth in bytes and table elements.
+#[derive(Debug, Default)]
+struct Growth {
+    bytes: u64,
+    elements: u64,
 }
 
 impl MemoryLimit {
-    pub(crate) fn new(plugin: Arc<str>, allowed: u64) -> Self {
+    pub(crate) fn new(plugin: Arc<str>, limits: &EngineLimits) -> Self {
         MemoryLimit {
             plugin,
             function: "instantiate",
             used: 0,
-            allowed,
-            last: 0,
+            allowed: limits.memory_bytes,
+            peak: 0,
+            elements: 0,
+            elements_allowed: limits.table_elements,
+            instances: limits.instances,
+            memories: limits.memories,
+            last: Growth::default(),
         }
     }
 
@@ -68,12 +102,18 @@ impl MemoryLimit {
             return Err(wasmtime::Error::new(refused));
         }
         self.used = asked;
-        self.last = growth;
+        self.peak = self.peak.max(asked);
+        self.last = Growth {
+            bytes: growth,
+            elements: 0,
+        };
         Ok(true)
     }
 
     fn take_back(&mut self) {
-        self.used = self.used.saturating_sub(std::mem::take(&mut self.last));
+        let last = std::mem::take(&mut self.last);
+        self.used = self.used.saturating_sub(last.bytes);
+        self.elements = self.elements.saturating_sub(last.elements);
     }
 }
 
@@ -88,15 +128,38 @@ impl ResourceLimiter for MemoryLimit {
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let growth = desired.saturating_sub(current) as u64;
+        let asked = self.elements.saturating_add(growth);
+        if asked > self.elements_allowed {
+            return Err(wasmtime::Error::new(TableRefused {
+                asked,
+                allowed: self.elements_allowed,
+            }));
+        }
         self.grow(
             current.saturating_mul(TABLE_ELEMENT_BYTES),
             desired.saturating_mul(TABLE_ELEMENT_BYTES),
-        )
+        )?;
+        self.elements = asked;
+        self.last.elements = growth;
+        Ok(true)
     }
 
     fn table_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
         self.take_back();
         Ok(())
+    }
+
+    fn instances(&self) -> usize {
+        self.instances
+    }
+
+    fn tables(&self) -> usize {
+        self.instances
+    }
+
+    fn memories(&self) -> usize {
+        self.memories
     }
 }
 
@@ -106,9 +169,18 @@ mod tests {
 
     const MIB: usize = 1 << 20;
 
+    fn four_mebibytes() -> MemoryLimit {
+        let limits = EngineLimits {
+            memory_bytes: 4 << 20,
+            table_elements: 1 << 17,
+            ..EngineLimits::default()
+        };
+        MemoryLimit::new("p".into(), &limits)
+    }
+
     #[test]
     fn memories_and_tables_share_one_allowance() {
-        let mut limit = MemoryLimit::new("p".into(), 4 * MIB as u64);
+        let mut limit = four_mebibytes();
         assert!(limit.memory_growing(0, 2 * MIB, None).unwrap());
         assert!(limit.memory_growing(0, MIB, None).unwrap(), "a second memory");
         assert!(limit.table_growing(0, MIB / 8, None).unwrap(), "1 MiB of table");
@@ -122,8 +194,23 @@ mod tests {
     }
 
     #[test]
+    fn tables_have_a_maximum_of_elements() {
+        let mut limit = four_mebibytes();
+        limit.table_growing(0, 1 << 17, None).unwrap();
+        let refused = limit.table_growing(1 << 17, (1 << 17) + 1, None).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "its tables would have 131,073 elements, at most 131,072 are allowed"
+        );
+        limit
+            .table_grow_failed(wasmtime::Error::msg("no memory"))
+            .unwrap();
+        limit.table_growing(0, 1 << 17, None).unwrap();
+    }
+
+    #[test]
     fn a_growth_that_failed_is_not_counted() {
-        let mut limit = MemoryLimit::new("p".into(), 4 * MIB as u64);
+        let mut limit = four_mebibytes();
         limit.memory_growing(0, 3 * MIB, None).unwrap();
         limit
             .memory_grow_failed(wasmtime::Error::msg("no pages left"))

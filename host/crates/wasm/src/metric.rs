@@ -2,7 +2,8 @@
 //!
 //! A collector may keep state between batches, so it stays in one store for the whole run. After a
 //! failure it has missed requests: every later call returns the same failure, because an incomplete
-//! metric is not reported.
+//! metric is not reported. A plugin that is restarted after a trap goes on without its state, which
+//! only metrics of single requests survive.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -73,6 +74,13 @@ impl WasmMetric {
         })
     }
 
+    /// Replaces the instance. What it remembered of earlier requests is lost.
+    fn reopen(&mut self) -> Result<(), PluginFailure> {
+        self.guest = PinnedResource::new(&self.bound)?;
+        self.bound.grants.meter.restarted();
+        Ok(())
+    }
+
     /// Calls `act` unless the collector has failed before, and remembers a failure.
     fn unless_failed(
         &mut self,
@@ -81,7 +89,7 @@ impl WasmMetric {
         if let Some(failure) = &self.failed {
             return Err(failure.clone());
         }
-        let done = act(self);
+        let done = act(self).map_err(|failure| self.bound.tolerate(failure));
         self.failed = done.as_ref().err().cloned();
         done
     }
@@ -94,7 +102,16 @@ impl WasmMetric {
         into: &mut Vec<PluginSample>,
     ) -> Result<(), PluginFailure> {
         let passed = requests.get(call.clone()).unwrap_or_default();
-        let returned = observe(&self.bound, &mut self.guest, passed).map_err(|mut failure| {
+        let mut returned = observe(&self.bound, &mut self.guest, passed);
+        if returned
+            .as_ref()
+            .is_err_and(|failure| self.bound.restarts_after(failure))
+        {
+            returned = self
+                .reopen()
+                .and_then(|()| observe(&self.bound, &mut self.guest, passed));
+        }
+        let returned = returned.map_err(|mut failure| {
             failure.input = Some(self.locate(requests, call.clone()));
             failure
         })?;

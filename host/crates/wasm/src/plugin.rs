@@ -137,6 +137,7 @@ impl PluginComponent {
             ));
         }
         let (bound, info) = self.bind(config, grants)?;
+        bound.require_state("an arrival process")?;
         Ok(Arc::new(WasmArrivalFactory::new(bound, info)))
     }
 
@@ -160,6 +161,7 @@ impl PluginComponent {
             return Err(self.another_kind("does not measure metrics", "name a plugin that exports `metric`"));
         }
         let (bound, info) = self.bind(config, grants)?;
+        bound.require_state("a metric")?;
         Ok(Arc::new(WasmMetricFactory::new(bound, info)?))
     }
 
@@ -228,11 +230,7 @@ impl PluginComponent {
         grants: Grants,
     ) -> Result<(Arc<BoundPlugin>, WorkloadInfo), PluginFailure> {
         let descriptor = self.describe()?;
-        let bound = BoundPlugin {
-            loaded: Arc::clone(&self.loaded),
-            config,
-            grants,
-        };
+        let bound = BoundPlugin::new(Arc::clone(&self.loaded), config, grants);
         let info = bound.info(descriptor);
         Ok((Arc::new(bound), info))
     }

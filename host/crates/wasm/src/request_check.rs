@@ -54,6 +54,7 @@ impl RequestCheck for WasmRequestCheck {
             return Err(failure.clone());
         }
         let judged = self.all(batch);
+        let judged = judged.map_err(|failure| self.guest.bound.tolerate(failure));
         self.failed = judged.as_ref().err().cloned();
         judged
     }
@@ -103,6 +104,7 @@ impl WasmRequestCheck {
     fn locate(&mut self, batch: &[&RequestRecord], call: Range<usize>) -> String {
         let failing = match call.len() {
             1 => Some(call.start),
+            _ if self.guest.bound.is_disabled() => None,
             _ => call.clone().find(|&index| {
                 let one = batch.get(index..=index).unwrap_or_default();
                 self.ask(one).is_err()

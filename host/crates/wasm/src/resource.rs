@@ -1,11 +1,12 @@
 //! An open resource of a guest: shared by all kinds of plugins.
 //!
 //! [`RenewableResource`] is reopened in a new store when its store trapped, served enough calls or
-//! grew too large. [`PinnedResource`] stays in one store, for plugins that keep state between
-//! calls.
+//! grew too large, and follows the policies for instances and traps. [`PinnedResource`] stays in
+//! one store, for plugins that keep state between calls.
 
 use std::sync::Arc;
 
+use veeksha_manifest::InstancePolicy;
 use veeksha_ports::PluginFailure;
 use wasmtime::Store;
 use wasmtime::component::ResourceAny;
@@ -68,7 +69,10 @@ resources! {
 /// An open resource that outlives its stores.
 pub(crate) struct RenewableResource<G> {
     pub(crate) bound: Arc<BoundPlugin>,
+    /// The instance of this worker; none after a trap, and between calls if instances are not kept.
     current: Option<PinnedResource<G>>,
+    /// True if the last call trapped.
+    trapped: bool,
 }
 
 /// An open resource in one store.
@@ -78,43 +82,85 @@ pub(crate) struct PinnedResource<G> {
     calls: u64,
 }
 
-impl<G: GuestResource> RenewableResource<G> {
+impl<G: GuestResource + Send + 'static> RenewableResource<G> {
     /// Opens the resource now, so that a bad configuration is refused before anything else happens.
     pub(crate) fn new(bound: Arc<BoundPlugin>) -> Result<Self, PluginFailure> {
-        let current = Some(PinnedResource::new(&bound)?);
-        Ok(RenewableResource { bound, current })
+        let opened = PinnedResource::new(&bound)?;
+        let mut resource = RenewableResource {
+            bound,
+            current: None,
+            trapped: false,
+        };
+        resource.keep(opened);
+        Ok(resource)
     }
 
-    /// Calls a function of the resource, in the current store or in a new one.
+    /// Calls a function of the resource, in the current store or in a new one. If the call traps,
+    /// the policy of the plugin decides what follows.
     pub(crate) fn call<T>(
         &mut self,
         function: &'static str,
-        input: impl FnOnce() -> Option<String>,
-        call: impl FnOnce(&mut Store<HostState>, &G, ResourceAny) -> wasmtime::Result<T>,
+        input: impl Fn() -> Option<String>,
+        call: impl Fn(&mut Store<HostState>, &G, ResourceAny) -> wasmtime::Result<T>,
     ) -> Result<T, PluginFailure> {
-        self.ready()?.call(function, input, call)
+        self.bound.check_enabled(function)?;
+        let first = self.call_once(function, &input, &call);
+        let Err(failure) = &first else { return first };
+        if self.bound.restarts_after(failure) {
+            return self.call_once(function, &input, &call);
+        }
+        self.bound.disable_after(failure);
+        first
+    }
+
+    fn call_once<T>(
+        &mut self,
+        function: &'static str,
+        input: impl Fn() -> Option<String>,
+        call: impl Fn(&mut Store<HostState>, &G, ResourceAny) -> wasmtime::Result<T>,
+    ) -> Result<T, PluginFailure> {
+        let mut current = self.ready()?;
+        current.calls += 1;
+        let answer = current.call(function, input, call);
+        self.keep(current);
+        answer
     }
 
     /// Returns true if the last call trapped, so that its store cannot serve another call.
     pub(crate) fn is_trapped(&self) -> bool {
-        let current = self.current.as_ref();
-        current.is_some_and(|current| current.instance.is_trapped())
+        self.trapped
     }
 
-    fn ready(&mut self) -> Result<&mut PinnedResource<G>, PluginFailure> {
+    /// Takes an instance that can serve a call.
+    fn ready(&mut self) -> Result<PinnedResource<G>, PluginFailure> {
+        let idle = match self.bound.grants.instances {
+            InstancePolicy::PerWorker => self.current.take(),
+            InstancePolicy::Pooled => self.bound.pool.take(),
+            // Opened by `new`, and not used yet.
+            InstancePolicy::PerCall => self.current.take(),
+        };
+        if let Some(idle) = idle {
+            return Ok(idle);
+        }
+        let replacing = PinnedResource::new(&self.bound)?;
+        if std::mem::take(&mut self.trapped) {
+            self.bound.grants.meter.restarted();
+        }
+        Ok(replacing)
+    }
+
+    /// Keeps an instance for further calls, if it can serve them.
+    fn keep(&mut self, used: PinnedResource<G>) {
         let limits = &self.bound.loaded.host.limits;
-        let is_worn = |current: &PinnedResource<G>| {
-            current.instance.is_trapped()
-                || current.instance.is_swollen()
-                || current.calls >= limits.calls_per_store
-        };
-        let current = match self.current.take().filter(|current| !is_worn(current)) {
-            Some(current) => current,
-            None => PinnedResource::new(&self.bound)?,
-        };
-        let current = self.current.insert(current);
-        current.calls += 1;
-        Ok(current)
+        self.trapped = used.instance.is_trapped();
+        if self.trapped || used.instance.is_swollen() || used.calls >= limits.calls_per_store {
+            return;
+        }
+        match self.bound.grants.instances {
+            InstancePolicy::PerWorker => self.current = Some(used),
+            InstancePolicy::Pooled => self.bound.pool.put(used),
+            InstancePolicy::PerCall => self.current = Some(used).filter(|unused| unused.calls == 0),
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 
 use veeksha_model::{Label, Nanos};
 use veeksha_ports::{MetricStats, RunResults};
-use wasmtime::bail;
 use wasmtime::component::Resource;
 
 use crate::bindings::results as wit;
 use crate::guest_resources::OpenResults;
+use crate::host_call::HostCall;
+use crate::host_refusal::HostRefusal;
 use crate::state::HostState;
 use crate::text::cut;
 
@@ -14,9 +15,11 @@ impl HostState {
     /// Answers a query. The elapsed time is charged to the host.
     fn ask<T>(
         &mut self,
+        call: HostCall,
         handle: &Resource<OpenResults>,
         question: impl FnOnce(&dyn RunResults) -> T,
     ) -> wasmtime::Result<T> {
+        self.last_host_call = Some(call);
         let began = self.host_time.now();
         let answer = question(&*self.table.get(handle)?.0);
         self.host_time.answered(began)?;
@@ -28,11 +31,15 @@ impl wit::Host for HostState {}
 
 impl wit::HostResults for HostState {
     fn metrics(&mut self, handle: Resource<OpenResults>) -> wasmtime::Result<Vec<String>> {
-        self.ask(&handle, |results| results.metrics())
+        self.ask(HostCall::results("metrics", ""), &handle, |results| {
+            results.metrics()
+        })
     }
 
     fn aggregate(&mut self, handle: Resource<OpenResults>, name: String) -> wasmtime::Result<Option<f64>> {
-        self.ask(&handle, |results| results.run_metric(&name))
+        self.ask(HostCall::results("aggregate", &name), &handle, |results| {
+            results.run_metric(&name)
+        })
     }
 
     fn stats(
@@ -41,7 +48,9 @@ impl wit::HostResults for HostState {
         metric: String,
         filter: Vec<Label>,
     ) -> wasmtime::Result<wit::Stats> {
-        self.ask(&handle, |results| stats(results.stats(&metric, &filter)))
+        self.ask(HostCall::results("stats", &metric), &handle, |results| {
+            stats(results.stats(&metric, &filter))
+        })
     }
 
     fn percentile(
@@ -52,12 +61,14 @@ impl wit::HostResults for HostState {
         filter: Vec<Label>,
     ) -> wasmtime::Result<Option<f64>> {
         if !(0.0..=100.0).contains(&percent) {
-            bail!(
+            return Err(HostRefusal::arguments(format!(
                 "results: percentile {percent} of `{}` requested; a percentile is from 0 to 100",
                 cut(&metric, 80)
-            );
+            )));
         }
-        self.ask(&handle, |results| results.percentile(&metric, percent, &filter))
+        self.ask(HostCall::results("percentile", &metric), &handle, |results| {
+            results.percentile(&metric, percent, &filter)
+        })
     }
 
     fn windows(
@@ -68,9 +79,12 @@ impl wit::HostResults for HostState {
         length: Nanos,
     ) -> wasmtime::Result<Vec<wit::Window>> {
         if length == 0 {
-            bail!("results: windows of length 0 of `{}` requested", cut(&metric, 80));
+            let message = format!("results: windows of length 0 of `{}` requested", cut(&metric, 80));
+            return Err(HostRefusal::arguments(message));
         }
-        let windows = self.ask(&handle, |results| results.windows(&metric, &filter, length))?;
+        let windows = self.ask(HostCall::results("windows", &metric), &handle, |results| {
+            results.windows(&metric, &filter, length)
+        })?;
         let window = |window: veeksha_ports::WindowStats| wit::Window {
             begin: window.from,
             end: window.to,

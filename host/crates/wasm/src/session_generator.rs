@@ -9,7 +9,7 @@ use crate::bindings::session_generator::Guest;
 use crate::bound::BoundPlugin;
 use crate::resource::RenewableResource;
 use crate::text::grouped;
-use crate::{convert, validate};
+use crate::{convert, output_size, validate};
 
 const GUARANTEES: &str = "workload.guarantees";
 const LENGTH: &str = "workload.length";
@@ -55,7 +55,7 @@ impl WasmSessions {
             let length = self.length.flatten();
             return Err(unusable(miscounted(count, sessions.len(), length)));
         }
-        (first..)
+        let sessions: Result<Vec<Session>, PluginFailure> = (first..)
             .zip(sessions)
             .map(|(index, session)| {
                 let session = convert::session(session);
@@ -63,7 +63,10 @@ impl WasmSessions {
                     .map_err(|why| unusable(format!("session {}: {why}", grouped(index))))?;
                 Ok(session)
             })
-            .collect()
+            .collect();
+        let sessions = sessions?;
+        bound.grants.meter.passed(output_size::of_sessions(&sessions));
+        Ok(sessions)
     }
 }
 

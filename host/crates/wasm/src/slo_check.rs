@@ -41,6 +41,20 @@ impl SloCheck for WasmSloCheck {
     }
 
     fn check(&self, results: Arc<dyn RunResults>) -> Result<Vec<SloVerdict>, PluginFailure> {
+        let mut verdicts = self.check_once(Arc::clone(&results));
+        if verdicts
+            .as_ref()
+            .is_err_and(|failure| self.bound.restarts_after(failure))
+        {
+            self.bound.grants.meter.restarted();
+            verdicts = self.check_once(results);
+        }
+        verdicts.map_err(|failure| self.bound.tolerate(failure))
+    }
+}
+
+impl WasmSloCheck {
+    fn check_once(&self, results: Arc<dyn RunResults>) -> Result<Vec<SloVerdict>, PluginFailure> {
         let mut guest = PinnedResource::<Guest>::new(&self.bound)?;
         let answer = guest.call(
             CHECK,

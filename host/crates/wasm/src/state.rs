@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use veeksha_ports::{PluginMeter, SandboxedAccess};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use crate::grants::{Grants, LogLevel, LogSink, PluginTokenizer};
+use crate::granted_folder::GrantedFolder;
+use crate::grants::{Grants, LogLevel, PluginTokenizer};
+use crate::guest_log::{GuestLog, LogCall, MAX_LINE_CHARS};
+use crate::host_call::HostCall;
 use crate::host_time::HostTime;
 use crate::limits::EngineLimits;
 use crate::memory::MemoryLimit;
@@ -15,13 +19,6 @@ use crate::ring::OutputRing;
 use crate::ticker::EpochTicks;
 use crate::wasi::{NO_SESSION, StandInClock};
 use crate::{text, wasi};
-
-/// Maximum number of handles (open blobs, streams, pollables) of one guest.
-const MAX_HANDLES: usize = 1024;
-/// Maximum number of lines that one call may log.
-const MAX_LINES_PER_CALL: u32 = 256;
-/// Maximum length of a log line, in characters.
-const MAX_LINE_CHARS: usize = 4096;
 
 /// A store's state.
 pub(crate) struct HostState {
@@ -35,15 +32,25 @@ pub(crate) struct HostState {
     /// Maximum length of the text of one call of `tokens.count`, in bytes.
     pub(crate) count_bytes: usize,
     pub(crate) blobs: BTreeMap<String, PathBuf>,
+    pub(crate) folder: GrantedFolder,
+    /// The environment variables that the guest may read.
+    pub(crate) environment: BTreeMap<String, String>,
     /// The time that the host took during the running call.
     pub(crate) host_time: HostTime,
     /// The last line of level `error` that the running call logged: the message of a panic hook, if
     /// the call then traps.
     pub(crate) last_error: Option<String>,
+    /// The last host function that the running call used.
+    pub(crate) last_host_call: Option<HostCall>,
+    pub(crate) meter: Arc<PluginMeter>,
     uses_wasi: bool,
     wasi: WasiCtx,
-    log: Arc<dyn LogSink>,
-    lines: u32,
+    log: GuestLog,
+    /// The session of the running call.
+    session: Option<u64>,
+    /// False while the guest is instantiated: runtimes of languages ask for more then than their
+    /// programs do.
+    is_called: bool,
 }
 
 impl HostState {
@@ -56,10 +63,12 @@ impl HostState {
     ) -> Self {
         let output = OutputRing::new(limits.stderr_bytes);
         let mut table = ResourceTable::new();
-        table.set_max_capacity(MAX_HANDLES);
+        table.set_max_capacity(limits.handles);
+        let (log, meter) = (Arc::clone(&grants.log), Arc::clone(&grants.meter));
         HostState {
-            memory: MemoryLimit::new(Arc::clone(&plugin), limits.memory_bytes),
+            memory: MemoryLimit::new(Arc::clone(&plugin), limits),
             wasi: wasi::stand_ins(grants.seed, NO_SESSION, 0, &output),
+            log: GuestLog::new(Arc::clone(&plugin), log, Arc::clone(&meter), limits),
             plugin,
             output,
             table,
@@ -68,17 +77,22 @@ impl HostState {
             tokens: grants.tokens.clone(),
             count_bytes: limits.count_bytes,
             blobs: grants.blobs.clone(),
+            folder: grants.folder.clone(),
+            environment: grants.environment.clone(),
             host_time: HostTime::new(ticks, limits.results_deadline),
             last_error: None,
+            last_host_call: None,
+            meter,
             uses_wasi,
-            log: Arc::clone(&grants.log),
-            lines: 0,
+            session: None,
+            is_called: false,
         }
     }
 
-    /// Restarts the WASI stand-ins for a call about a session, so that they do not depend on
+    /// Notes the session of a call, and restarts the WASI stand-ins, so that they do not depend on
     /// earlier calls of the store. `call` counts the calls about the session, from 0.
     pub(crate) fn restart_wasi(&mut self, session: u64, call: u64) {
+        self.session = Some(session);
         if self.uses_wasi {
             self.wasi = wasi::stand_ins(self.seed, session, call, &self.output);
             self.clock = StandInClock::default();
@@ -89,35 +103,60 @@ impl HostState {
     pub(crate) fn enter(&mut self, function: &'static str) {
         self.memory.function = function;
         self.last_error = None;
+        self.last_host_call = None;
+        self.session = None;
+        self.is_called = true;
         self.host_time.begin();
-        self.lines = 0;
+        self.log.begin();
     }
 
-    /// Ends a call, whether it returned or trapped.
-    pub(crate) fn leave(&mut self) {
-        let cut = self.lines.saturating_sub(MAX_LINES_PER_CALL);
-        if cut > 0 {
-            let message = format!(
-                "{} more lines of one call were not logged",
-                text::grouped(cut.into())
-            );
-            self.log.line(&self.plugin, LogLevel::Warn, &message);
+    /// Ends a call. What the guest printed becomes part of its log, unless the call trapped: then
+    /// it is in the report.
+    pub(crate) fn leave(&mut self, trapped: bool) {
+        self.is_called = false;
+        let call = self.call();
+        if self.uses_wasi {
+            let (lines, lost) = self.output.take_lines();
+            if !trapped {
+                for line in lines {
+                    self.log.write(call, LogLevel::Info, &line);
+                }
+                self.log.lost(lost);
+            }
+        }
+        self.log.end(call);
+    }
+
+    fn call(&self) -> LogCall {
+        LogCall {
+            function: self.memory.function,
+            session: self.session,
         }
     }
 
     /// Logs a line of the guest.
     pub(crate) fn log(&mut self, level: LogLevel, message: &str) {
-        self.lines = self.lines.saturating_add(1);
         self.last_error = (level == LogLevel::Error).then(|| text::cut(message, MAX_LINE_CHARS));
-        if self.lines <= MAX_LINES_PER_CALL {
-            self.log
-                .line(&self.plugin, level, &text::cut(message, MAX_LINE_CHARS));
-        }
+        self.log.write(self.call(), level, message);
     }
 
     /// Logs a warning of the host about the guest.
     pub(crate) fn warn(&self, message: &str) {
-        self.log.line(&self.plugin, LogLevel::Warn, message);
+        self.log.remark(self.call(), message);
+    }
+
+    /// Notes that the guest asked for something that plugins do not have. Logged once per plugin.
+    pub(crate) fn note_access(&self, access: SandboxedAccess) {
+        if self.is_called {
+            self.note(&access.message());
+        }
+    }
+
+    /// Keeps a remark for the reports of later failures, and logs it once per plugin.
+    pub(crate) fn note(&self, note: &str) {
+        if self.meter.note(note) {
+            self.warn(note);
+        }
     }
 }
 

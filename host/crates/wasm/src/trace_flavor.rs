@@ -13,7 +13,7 @@ use crate::bindings::types::Error;
 use crate::bound::BoundPlugin;
 use crate::resource::RenewableResource;
 use crate::text::grouped;
-use crate::{convert, rows, validate};
+use crate::{convert, output_size, rows, validate};
 
 const GUARANTEES: &str = "flavor.guarantees";
 const LAYOUT: &str = "flavor.layout";
@@ -94,7 +94,7 @@ impl WasmFlavor {
                 grouped(sessions.len() as u64)
             )));
         }
-        groups
+        let sessions: Result<Vec<Session>, PluginFailure> = groups
             .iter()
             .zip(sessions)
             .map(|(group, session)| {
@@ -103,7 +103,11 @@ impl WasmFlavor {
                     .map_err(|why| unusable(format!("group {}: {why}", grouped(group.index))))?;
                 Ok(session)
             })
-            .collect()
+            .collect();
+        let sessions = sessions?;
+        let meter = &self.0.bound.grants.meter;
+        meter.passed(output_size::of_sessions(&sessions));
+        Ok(sessions)
     }
 }
 

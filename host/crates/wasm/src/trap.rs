@@ -1,11 +1,12 @@
 //! Conversion of wasmtime's errors to reports for a plugin's author.
 
-use veeksha_ports::{PluginFailure, PluginFailureKind, PluginFrame};
+use veeksha_ports::{PluginErrorCode, PluginFailure, PluginFailureKind, PluginFrame};
 use wasmtime::{Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
-use crate::limits::EngineLimits;
-use crate::memory::MemoryRefused;
+use crate::host::EngineState;
+use crate::host_refusal::HostRefusal;
+use crate::memory::{MemoryRefused, TableRefused};
 use crate::state::HostState;
 use crate::text;
 
@@ -21,17 +22,26 @@ const OUTPUT_LINE: usize = 300;
 const MESSAGE: usize = 1000;
 /// The message of wasmtime's private `HostcallFuelExhausted`.
 const TOO_MUCH_DATA: &str = "too much data is being copied between the host and the guest";
+/// The beginning of wasmtime's message about too many instances, tables or memories.
+const TOO_MANY_OBJECTS: &str = "resource limit exceeded";
+/// The message of wasmtime's resource table when it has its maximum of entries.
+const TABLE_FULL: &str = "resource table has no free keys";
 
 /// Returns the report of a call that did not return.
 pub(crate) fn failure(
     error: &wasmtime::Error,
     state: &HostState,
-    limits: &EngineLimits,
+    host: &EngineState,
     function: &str,
     input: Option<String>,
 ) -> PluginFailure {
-    let (kind, message) = cause(error, state, limits);
+    let (kind, code, message) = cause(error, state, host);
     let mut failure = PluginFailure::new(&*state.plugin, function, kind, message);
+    if let Some(code) = code {
+        failure.code = code;
+    }
+    failure.last_host_call = state.last_host_call.as_ref().map(ToString::to_string);
+    failure.notes = state.meter.notes();
     failure.frames = error
         .downcast_ref::<WasmBacktrace>()
         .map(frames)
@@ -41,48 +51,75 @@ pub(crate) fn failure(
     failure
 }
 
-fn cause(error: &wasmtime::Error, state: &HostState, limits: &EngineLimits) -> (PluginFailureKind, String) {
+/// Returns the kind of a failure, its code if that is more precise than the kind, and the message.
+fn cause(
+    error: &wasmtime::Error,
+    state: &HostState,
+    host: &EngineState,
+) -> (PluginFailureKind, Option<PluginErrorCode>, String) {
+    let trap = |code, message: String| (PluginFailureKind::Trap, code, text::one_line(&message, MESSAGE));
     if let Some(refused) = error.downcast_ref::<MemoryRefused>() {
-        return (
-            PluginFailureKind::Memory {
-                asked: refused.asked,
-                allowed: refused.allowed,
-            },
-            refused.to_string(),
-        );
+        let (asked, allowed) = (refused.asked, refused.allowed);
+        let kind = PluginFailureKind::Memory { asked, allowed };
+        return (kind, None, refused.to_string());
+    }
+    if let Some(refused) = error.downcast_ref::<TableRefused>() {
+        return trap(Some(PluginErrorCode::Objects), refused.to_string());
+    }
+    if let Some(refusal) = error.downcast_ref::<HostRefusal>() {
+        return trap(Some(refusal.code), refusal.to_string());
     }
     if let Some(I32Exit(code)) = error.downcast_ref::<I32Exit>() {
-        return (
-            PluginFailureKind::Trap,
-            format!("it ended itself with exit({code}), which a plugin must not do"),
-        );
+        let message = format!("it ended itself with exit({code}), which a plugin must not do");
+        return trap(Some(PluginErrorCode::Exit), message);
     }
     match error.downcast_ref::<Trap>() {
-        Some(Trap::Interrupt) => {
-            let allowed_ms = u64::try_from(limits.call_deadline.as_millis()).unwrap_or(u64::MAX);
-            let message = format!("it did not return within {allowed_ms} ms; is there an endless loop?");
-            (PluginFailureKind::Deadline { allowed_ms }, message)
-        }
-        Some(Trap::UnreachableCodeReached) => {
-            let reason = state.last_error.clone().or_else(|| panic_on_stderr(state));
-            let message =
-                reason.unwrap_or_else(|| "it panicked without saying why (wasm `unreachable`)".into());
-            (PluginFailureKind::Trap, text::one_line(&message, MESSAGE))
-        }
-        Some(trap) => (PluginFailureKind::Trap, trap.to_string()),
+        Some(trap) => of_trap(*trap, state, host),
         None => {
             let message = error.root_cause().to_string();
             if message.contains(TOO_MUCH_DATA) {
-                let mebi = limits.lift_bytes >> 20;
-                (
-                    PluginFailureKind::Result,
-                    format!("it handed over more data in one call than is taken ({mebi} MiB)"),
-                )
-            } else {
-                (PluginFailureKind::Trap, text::one_line(&message, MESSAGE))
+                let mebi = host.limits.lift_bytes >> 20;
+                let message = format!("it handed over more data in one call than is taken ({mebi} MiB)");
+                return (PluginFailureKind::Result, Some(PluginErrorCode::Output), message);
             }
+            let objects = message.contains(TOO_MANY_OBJECTS) || message.contains(TABLE_FULL);
+            trap(objects.then_some(PluginErrorCode::Objects), message)
         }
     }
+}
+
+fn of_trap(
+    trap: Trap,
+    state: &HostState,
+    host: &EngineState,
+) -> (PluginFailureKind, Option<PluginErrorCode>, String) {
+    let (kind, code, message) = match trap {
+        Trap::Interrupt => {
+            let allowed_ms = u64::try_from(host.call_deadline().as_millis()).unwrap_or(u64::MAX);
+            let message = format!("it did not return within {allowed_ms} ms; is there an endless loop?");
+            (PluginFailureKind::Deadline { allowed_ms }, None, message)
+        }
+        Trap::OutOfFuel => {
+            let allowed = host.limits.call_fuel;
+            let message = format!(
+                "it executed more than the {} instructions that one call may have; is there an endless loop?",
+                text::grouped(allowed)
+            );
+            (PluginFailureKind::Fuel { allowed }, None, message)
+        }
+        Trap::UnreachableCodeReached => {
+            let reason = state.last_error.clone().or_else(|| panic_on_stderr(state));
+            let message =
+                reason.unwrap_or_else(|| "it panicked without saying why (wasm `unreachable`)".into());
+            (PluginFailureKind::Trap, None, message)
+        }
+        Trap::StackOverflow => {
+            let code = Some(PluginErrorCode::StackOverflow);
+            (PluginFailureKind::Trap, code, trap.to_string())
+        }
+        trap => (PluginFailureKind::Trap, None, trap.to_string()),
+    };
+    (kind, code, text::one_line(&message, MESSAGE))
 }
 
 /// Cuts each line to the maximum length in a report.

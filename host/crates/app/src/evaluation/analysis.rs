@@ -241,6 +241,7 @@ impl Analysis {
             failures: self.failures,
             started: self.started,
             about: self.about,
+            plugin_usage: Vec::new(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use veeksha_certificate::Certificate;
 use veeksha_page::PageData;
 use veeksha_pipeline::RunEnd;
-use veeksha_ports::PluginFailure;
+use veeksha_ports::{PluginFailure, PluginUsageReport};
 use veeksha_present::{
     AccuracyContext, RunAnalysis, certificate, exit_code, messages, page, summary, write_files,
 };
@@ -110,7 +110,7 @@ pub(crate) fn conclude(folder: Option<&RunFolder>, run: FinishedRun, hint: &str)
     } else if target_lost {
         // Agents usually fail because of it.
         veeksha_exit::TARGET
-    } else if !failures.is_empty() {
+    } else if failures.iter().any(|failure| !failure.is_tolerated) {
         veeksha_exit::PLUGIN
     } else {
         exit_code(&results.evaluation, &certificate)
@@ -125,6 +125,7 @@ pub(crate) fn conclude(folder: Option<&RunFolder>, run: FinishedRun, hint: &str)
             "and {unlisted} more plugin failures of other kinds; the record has all of them"
         ));
     }
+    lines.extend(results.plugin_usage.iter().filter_map(near_limits));
     Conclusion {
         code,
         folder: folder.map(|folder| folder.path().to_owned()),
@@ -135,6 +136,18 @@ pub(crate) fn conclude(folder: Option<&RunFolder>, run: FinishedRun, hint: &str)
         failure,
         accuracy,
     }
+}
+
+/// Returns the line about a plugin that came close to its limits.
+fn near_limits(report: &PluginUsageReport) -> Option<String> {
+    let near = report.usage.near_limits(&report.allowed);
+    (!near.is_empty()).then(|| {
+        format!(
+            "note: plugin `{}`: {}; metrics/plugin_usage.json has its use of resources",
+            report.plugin,
+            near.join(", ")
+        )
+    })
 }
 
 /// Returns lines about the end of a run that its events do not contain.

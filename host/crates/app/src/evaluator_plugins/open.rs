@@ -1,6 +1,5 @@
 //! Opening of the plugins in a scenario's `evaluators` and on the command line.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -231,10 +230,10 @@ fn open_file(
     let plugin = components::load(loaded, &name, &bytes)?;
     components::check_config(&plugin, config, "--plugin-config")?;
     let opened = LoadedComponent {
+        grants: components::metered_grants(loaded, &name, tokenizer),
         name,
         plugin,
         config: config.to_owned(),
-        grants: components::grants(loaded, &BTreeMap::new(), tokenizer),
     };
     evaluators.add_component(opened, &at)
 }

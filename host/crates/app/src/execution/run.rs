@@ -17,6 +17,7 @@ use crate::execution::collect::{self, Collected, Collector, OpenedPlugins, Progr
 use crate::execution::drive::{SharedRefusals, drive, realtime_priority};
 use crate::execution::plan::{RunPlan, SimulationPlan};
 use crate::execution::self_test;
+use crate::execution::wiring::Wired;
 use crate::failure::{CommandFailure, OUTPUT_DIR};
 use crate::record::decisions;
 use crate::scenario::scenario_copy::ScenarioCopy;
@@ -58,6 +59,7 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
     let folder = run_folder(&scenario, &config, &copy)?;
     wired.plan.run_id = Some(veeksha_record::new_run_id());
     let decisions = decisions::record(&scenario, &mut wired, &folder)?;
+    log_plugins(&scenario, &wired, &folder)?;
     let collector = Collector::start(&scenario, &wired, &folder, &options.compat, config, opened)?;
     let collector = collector.with_decisions(decisions);
     let output = ProgressOutput {
@@ -78,6 +80,7 @@ pub fn run(plan: RunPlan, options: &RunOptions, control: &Control) -> Result<Con
         .join()
         .map_err(|_| CommandFailure::internal("the collector of results panicked"))?;
     collected.compare_decisions(&wired, &folder);
+    collected.analysis.plugin_usage = wired.registry.reports();
     simulators.into_iter().for_each(SimServer::stop);
     prompts::report(&wired.materializer);
     let refused = refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -186,6 +189,7 @@ pub fn simulate(
     let opened = OpenedPlugins::<RequestEvaluator>::open(&wired.evaluators)?;
     let folder = run_folder(&scenario, &config, &copy)?;
     let decisions = decisions::record(&scenario, &mut wired, &folder)?;
+    log_plugins(&scenario, &wired, &folder)?;
     let collector = Collector::start(&scenario, &wired, &folder, compat, config, opened)?;
     let mut collector = collector.with_decisions(decisions);
     let ended = veeksha_pipeline::simulate(
@@ -199,6 +203,7 @@ pub fn simulate(
     );
     let mut collected = collector.finish();
     collected.compare_decisions(&wired, &folder);
+    collected.analysis.plugin_usage = wired.registry.reports();
     let accuracy = AccuracyContext::new(&scenario, Clock::Virtual, None);
     let end = match ended {
         Ok(end) => end,
@@ -230,6 +235,15 @@ fn ramp_hint(scenario: &Scenario, conclusion: &Conclusion) -> Option<String> {
             veeksha_report::duration(timeout)
         )
     })
+}
+
+/// Writes the log of plugins to the folder of a run, if the scenario asks for it.
+fn log_plugins(scenario: &Scenario, wired: &Wired, folder: &RunFolder) -> Result<(), CommandFailure> {
+    if !scenario.trace_recorder.plugin_logs {
+        return Ok(());
+    }
+    let created = wired.registry.log_to(folder.path());
+    created.map_err(|error| CommandFailure::internal(format!("cannot write the log of plugins: {error}")))
 }
 
 /// Creates the folder of a run, named by date in the scenario's `output_dir`.

@@ -29,6 +29,7 @@ use crate::workload::arrivals;
 use crate::workload::client_changes;
 use crate::workload::components;
 use crate::workload::grants::lua_grants;
+use crate::workload::plugin_registry::PluginRegistry;
 use crate::workload::prompts;
 use crate::workload::recorded_decisions;
 use crate::workload::redacted::RedactedFactory;
@@ -62,6 +63,8 @@ pub struct Wired {
     pub(crate) recorded_run: Option<Arc<DecisionsFile>>,
     /// Keeps secrets out of recorded decisions.
     pub(crate) redaction: Arc<DecisionRedaction>,
+    /// The use of resources by the plugins.
+    pub(crate) registry: PluginRegistry,
 }
 
 impl Wired {
@@ -105,6 +108,7 @@ impl Wired {
 /// Loads the plugins and the tokenizer and converts the scenario to a plan. A salt that is drawn
 /// for this run is set in the scenario.
 pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFailure> {
+    loaded.plugins.clear();
     let mut notes = loaded.scenario.notes.clone();
     let found = tokenizers::tokenizer(loaded, &mut notes)?;
     found.note_in(&mut loaded.scenario);
@@ -165,6 +169,7 @@ pub(crate) fn wire(loaded: &mut Loaded, mode: Mode) -> Result<Wired, CommandFail
         notes,
         recorded_run: recorded_decisions::to_compare_with(loaded)?,
         redaction,
+        registry: loaded.plugins.clone(),
     };
     veeksha_ports::check_purity(wired.factory.as_ref(), &|id, added| wired.check(id, added))?;
     Ok(wired)

@@ -9,9 +9,12 @@ use veeksha_model::REDACTED;
 use veeksha_scenario::{Document, Documents, Node, Place, Scenario, ScenarioError, Value, is_secret_path};
 
 use crate::failure::CommandFailure;
+use crate::scenario::command_line_grant::CommandLineGrant;
 use crate::scenario::decision_redaction::DecisionRedaction;
 use crate::scenario::scenario_copy::{self, PluginDigest, ScenarioCopy};
 use crate::scenario::variants::Variant;
+use crate::workload::plugin_limits;
+use crate::workload::plugin_registry::PluginRegistry;
 use crate::workload::shipped;
 use veeksha_present::terminal;
 
@@ -35,6 +38,10 @@ pub struct Loaded {
     /// `evaluators` as written, with positions, because some errors in them are found only after
     /// plugins are open.
     evaluators: Node,
+    /// Capabilities that the command line grants.
+    pub(crate) grants: Vec<CommandLineGrant>,
+    /// The plugins of its run.
+    pub(crate) plugins: PluginRegistry,
 }
 
 impl Loaded {
@@ -66,6 +73,8 @@ impl Loaded {
         }
         let key = self.scenario.client.api_key.iter();
         secrets.extend(key.map(|key| (key.expose().to_owned(), REDACTED.to_owned())));
+        let granted = self.plugins.secrets().into_iter();
+        secrets.extend(granted.map(|value| (value, REDACTED.to_owned())));
         DecisionRedaction::new(secrets)
     }
 
@@ -89,6 +98,7 @@ pub struct Source {
     folder: PathBuf,
     /// Set if the source is a run folder.
     recorded: Option<RecordedSource>,
+    grants: Vec<CommandLineGrant>,
 }
 
 impl Source {
@@ -111,6 +121,7 @@ impl Source {
                 lua: Some(lua),
                 folder,
                 recorded: None,
+                grants: Vec::new(),
             });
         }
         let text = read_text(path).map_err(|reason| {
@@ -122,6 +133,7 @@ impl Source {
             lua: None,
             folder,
             recorded: None,
+            grants: Vec::new(),
         })
     }
 
@@ -141,6 +153,7 @@ impl Source {
                 index: recorded.index,
                 plugins: recorded.plugins,
             }),
+            grants: Vec::new(),
         })
     }
 
@@ -151,6 +164,7 @@ impl Source {
             lua: None,
             folder,
             recorded: None,
+            grants: Vec::new(),
         }
     }
 
@@ -163,6 +177,12 @@ impl Source {
     pub(crate) fn empty(folder: PathBuf) -> Result<Source, CommandFailure> {
         let nothing = Document::from_yaml("", "nothing").map_err(CommandFailure::internal)?;
         Ok(Source::of(nothing, folder))
+    }
+
+    /// Grants capabilities to plugins, for one invocation.
+    pub fn granting(mut self, grants: &[CommandLineGrant]) -> Self {
+        self.grants.extend_from_slice(grants);
+        self
     }
 
     /// Applies overrides (`KEY=VALUE`, then the flags), validates the scenario, and adds values
@@ -183,7 +203,9 @@ impl Source {
             .map(|lua| lua.of(0))
             .transpose()
             .map_err(CommandFailure::usage)?;
-        settled(document, lua, self.folder, no_cache, 0, self.recorded.as_ref())
+        let mut loaded = settled(document, lua, self.folder, no_cache, 0, self.recorded.as_ref())?;
+        loaded.grants = self.grants;
+        Ok(loaded)
     }
 
     /// Does the same for a file with one or more scenarios; each has a separate result.
@@ -201,7 +223,9 @@ impl Source {
             let lua = lua.transpose().map_err(CommandFailure::usage);
             let loaded = lua.and_then(|lua| {
                 let (folder, recorded) = (self.folder.clone(), self.recorded.as_ref());
-                settled(cell.document, lua, folder, no_cache, cell.scenario, recorded)
+                let mut loaded = settled(cell.document, lua, folder, no_cache, cell.scenario, recorded)?;
+                loaded.grants.clone_from(&self.grants);
+                Ok(loaded)
             });
             settled_variants.push((cell.settings, loaded));
             // The output of the top level is shown only once.
@@ -309,12 +333,7 @@ fn settled(
         for (level, line) in &lua.messages {
             terminal::err(format!("[lua {level}] {line}"));
         }
-        let limits = &scenario.runtime.plugin_limits;
-        lua.set_limits(LuaLimits {
-            call_deadline: limits.call_deadline(),
-            memory_bytes: usize::try_from(limits.memory_bytes()).unwrap_or(usize::MAX),
-            ..LuaLimits::default()
-        });
+        lua.set_limits(plugin_limits::of_lua(&scenario.runtime.plugin_limits));
     }
     let cache = if no_cache { None } else { cache_folder() };
     Ok(Loaded {
@@ -326,6 +345,8 @@ fn settled(
         folder,
         cache,
         evaluators: Node::new(Value::Map(evaluators.into_iter().collect())),
+        grants: Vec::new(),
+        plugins: PluginRegistry::default(),
     })
 }
 

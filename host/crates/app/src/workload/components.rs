@@ -10,13 +10,16 @@ use std::time::Duration;
 use veeksha_decisions::Redact;
 use veeksha_ports::WorkloadFactory;
 use veeksha_prompt::Tokenizer;
-use veeksha_scenario::{ComponentUse, Document};
-use veeksha_wasm::{EngineLimits, EngineOptions, Grants, LogLevel, PluginComponent, PluginEngine};
+use veeksha_scenario::{ComponentUse, Document, PluginLimits};
+use veeksha_wasm::{EngineOptions, Grants, LogLevel, LogLine, LogSink, PluginComponent, PluginEngine};
 
 use crate::failure::CommandFailure;
 use crate::scenario::decision_redaction::DecisionRedaction;
 use crate::scenario::source::Loaded;
 use crate::workload::component_source;
+use crate::workload::plugin_grants::{self, GrantSubject};
+use crate::workload::plugin_limits;
+use crate::workload::plugin_registry::{PluginLogEntry, PluginRegistry};
 use veeksha_present::terminal;
 
 /// Returns the session generator of a component.
@@ -28,7 +31,10 @@ pub(crate) fn workload(
     files: &BTreeMap<String, PathBuf>,
     tokenizer: &Tokenizer,
 ) -> Result<Arc<dyn WorkloadFactory>, CommandFailure> {
-    Ok(load(loaded, name, bytes)?.workload(config, grants(loaded, files, tokenizer))?)
+    let mut grants = grants(loaded, files, tokenizer);
+    let limits = plugin_limits::of_components(&loaded.scenario.runtime.plugin_limits);
+    grants.meter = loaded.plugins.meter(name, limits.allowance());
+    Ok(load(loaded, name, bytes)?.workload(config, grants)?)
 }
 
 /// A component of the scenario, ready to be opened, with its checked configuration.
@@ -63,29 +69,47 @@ pub(crate) fn open_named(
 ) -> Result<LoadedComponent, CommandFailure> {
     let resolved = component_source::resolve(loaded, component, key)?;
     let name = name(&resolved.name);
-    let plugin = load(loaded, &name, &resolved.bytes)?;
+    let limits = component
+        .limits_over(&loaded.scenario.runtime.plugin_limits)
+        .map_err(|error| CommandFailure::usage(format!("{key}.limits: {error}")))?;
+    let plugin = load_within(loaded, &name, &resolved.bytes, &limits)?;
     let config = component.config_text();
     check_config(&plugin, &config, &format!("{key}.config"))?;
+    let manifest = plugin_grants::manifest(&name, &resolved.bytes)?;
+    let allowance = plugin_limits::of_components(&limits).allowance();
+    let mut grants = grants(loaded, &component.files, tokenizer);
+    grants.meter = loaded.plugins.meter(&name, allowance);
+    let subject = GrantSubject {
+        name: &name,
+        bytes: &resolved.bytes,
+        key,
+    };
+    plugin_grants::apply(loaded, component, &subject, manifest.as_ref(), &mut grants)?;
+    // The values of granted variables are known only now.
+    grants.log = log(loaded);
     Ok(LoadedComponent {
         name,
         plugin,
         config,
-        grants: grants(loaded, &component.files, tokenizer),
+        grants,
     })
 }
 
 /// Compiles a component or takes it from the cache.
 pub(crate) fn load(loaded: &Loaded, name: &str, bytes: &[u8]) -> Result<PluginComponent, CommandFailure> {
-    let limits = &loaded.scenario.runtime.plugin_limits;
-    let limits = EngineLimits {
-        call_deadline: limits.call_deadline(),
-        compile_deadline: limits.compile_deadline(),
-        memory_bytes: limits.memory_bytes(),
-        ..EngineLimits::default()
-    };
+    load_within(loaded, name, bytes, &loaded.scenario.runtime.plugin_limits)
+}
+
+/// Like [`load`], with limits other than those of the run.
+fn load_within(
+    loaded: &Loaded,
+    name: &str,
+    bytes: &[u8],
+    limits: &PluginLimits,
+) -> Result<PluginComponent, CommandFailure> {
     let engine = PluginEngine::new(EngineOptions {
         cache_dir: loaded.cache().map(Path::to_owned),
-        limits,
+        limits: plugin_limits::of_components(limits),
         on_compile: Some(Arc::new(report_compilation)),
     })
     .map_err(|error| CommandFailure::internal(format!("the plugin engine cannot start: {error}")))?;
@@ -104,16 +128,21 @@ fn report_compilation(name: &str, bytes: usize, taken: Duration) {
 /// Returns the host functions and files that a component may use.
 pub(crate) fn grants(loaded: &Loaded, files: &BTreeMap<String, PathBuf>, tokenizer: &Tokenizer) -> Grants {
     Grants {
-        seed: loaded.scenario.seed,
         tokens: Some(Arc::new(Counter(tokenizer.clone()))),
         blobs: files
             .iter()
             .map(|(name, path)| (name.clone(), loaded.folder().join(path)))
             .collect(),
-        log: Arc::new(ComponentLog {
-            redaction: loaded.redaction(),
-        }),
+        ..Grants::new(loaded.scenario.seed, log(loaded))
     }
+}
+
+/// Returns the grants of a component that no scenario names, with the counters of its use.
+pub(crate) fn metered_grants(loaded: &Loaded, name: &str, tokenizer: &Tokenizer) -> Grants {
+    let limits = plugin_limits::of_components(&loaded.scenario.runtime.plugin_limits);
+    let mut grants = grants(loaded, &BTreeMap::new(), tokenizer);
+    grants.meter = loaded.plugins.meter(name, limits.allowance());
+    grants
 }
 
 /// Validates the configuration of a third-party component, at `key` of the scenario, against the
@@ -158,19 +187,46 @@ impl veeksha_wasm::PluginTokenizer for Counter {
     }
 }
 
-struct ComponentLog {
-    redaction: DecisionRedaction,
+fn log(loaded: &Loaded) -> Arc<dyn LogSink> {
+    Arc::new(ComponentLog {
+        redaction: loaded.redaction(),
+        plugins: loaded.plugins.clone(),
+    })
 }
 
-impl veeksha_wasm::LogSink for ComponentLog {
-    fn line(&self, plugin: &str, level: LogLevel, line: &str) {
-        let level = match level {
-            LogLevel::Debug => return,
+struct ComponentLog {
+    redaction: DecisionRedaction,
+    plugins: PluginRegistry,
+}
+
+impl LogSink for ComponentLog {
+    fn line(&self, plugin: &str, level: LogLevel, message: &str) {
+        self.record(&LogLine {
+            plugin,
+            level,
+            function: "",
+            session: None,
+            message,
+        });
+    }
+
+    fn record(&self, line: &LogLine<'_>) {
+        let level = match line.level {
+            LogLevel::Debug => "debug",
             LogLevel::Info => "info",
             LogLevel::Warn => "warn",
             LogLevel::Error => "error",
         };
-        let line = self.redaction.text(line);
-        terminal::err(format!("[{plugin} {level}] {line}"));
+        let text = self.redaction.text(line.message);
+        self.plugins.write(&PluginLogEntry {
+            plugin: line.plugin,
+            level,
+            function: Some(line.function),
+            session: line.session,
+            text: &text,
+        });
+        if line.level != LogLevel::Debug {
+            terminal::err(format!("[{} {level}] {text}", line.plugin));
+        }
     }
 }

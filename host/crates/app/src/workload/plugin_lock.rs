@@ -54,8 +54,8 @@ pub fn lock_plugins(
 }
 
 /// Returns the grants that the scenario gives to a component.
-fn grants(_component: &ComponentUse) -> Vec<String> {
-    Vec::new()
+fn grants(component: &ComponentUse) -> Vec<String> {
+    component.grants.clone()
 }
 
 /// Returns the file or reference of a component; that of a name comes from the lock.

@@ -136,7 +136,12 @@ fn redact_labels(redaction: &DecisionRedaction, session: &mut Session) {
 
 fn redact_failure(redaction: &DecisionRedaction, mut failure: PluginFailure) -> PluginFailure {
     redact_text(redaction, &mut failure.message);
-    let texts = [&mut failure.source, &mut failure.input, &mut failure.stderr];
+    let texts = [
+        &mut failure.source,
+        &mut failure.input,
+        &mut failure.last_host_call,
+        &mut failure.stderr,
+    ];
     let hint = match &mut failure.kind {
         PluginFailureKind::Refused { hint, .. } => hint.as_mut(),
         _ => None,

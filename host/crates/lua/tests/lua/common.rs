@@ -8,7 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use veeksha_lua::{LuaError, LuaGrants, LuaLimits, LuaScenario};
 use veeksha_model::{NodeId, Request, Response, Segment, Session, SessionId};
-use veeksha_ports::{AgentSource, PluginFailure, SessionSource, Workload};
+use veeksha_ports::{AgentSource, PluginFailure, PluginMeter, SessionSource, Workload};
 use veeksha_scenario::LuaKind;
 
 /// A folder with a scenario.
@@ -16,6 +16,7 @@ pub(crate) struct Folder {
     pub(crate) folder: TempDir,
     pub(crate) limits: LuaLimits,
     pub(crate) log: Arc<Mutex<Vec<(String, String)>>>,
+    pub(crate) meter: Arc<PluginMeter>,
 }
 
 impl Folder {
@@ -27,12 +28,13 @@ impl Folder {
             load_deadline: Duration::from_secs(60),
             call_deadline: Duration::from_secs(60),
             memory_bytes: 32 * 1024 * 1024,
-            count_bytes: veeksha_ports::MAX_COUNT_BYTES,
+            ..LuaLimits::default()
         };
         Folder {
             folder,
             limits,
             log: Arc::default(),
+            meter: Arc::default(),
         }
     }
 
@@ -78,6 +80,7 @@ impl Folder {
             log: Arc::new(move |level: &str, line: &str| {
                 log.lock().unwrap().push((level.into(), line.into()))
             }),
+            meter: Arc::clone(&self.meter),
         }
     }
 

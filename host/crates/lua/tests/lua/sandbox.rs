@@ -6,8 +6,6 @@ use veeksha_model::SessionId;
 #[test]
 fn nothing_leads_out_of_the_sandbox() {
     let absent = [
-        "os",
-        "io",
         "debug",
         "package",
         "loadstring",
@@ -28,6 +26,76 @@ fn nothing_leads_out_of_the_sandbox() {
         .load()
         .unwrap();
     }
+}
+
+#[test]
+fn the_machine_is_refused_with_the_alternative() {
+    let cases = [
+        ("os.time()", "os.time is not available; plugins have no clock"),
+        ("os.clock()", "os.clock is not available; plugins have no clock"),
+        (
+            "os.getenv('HOME')",
+            "os.getenv is not available; plugins have no environment",
+        ),
+        (
+            "os.execute('ls')",
+            "os.execute is not available; plugins have no processes",
+        ),
+        (
+            "io.open('a.txt')",
+            "io.open is not available; plugins have no file system",
+        ),
+        (
+            "os.remove('a.txt')",
+            "os.remove is not available; plugins have no file system",
+        ),
+    ];
+    for (call, expected) in cases {
+        let error = Folder::new(&format!("local x = {call}\nreturn {{}}")).load_error();
+        assert!(
+            error.starts_with(&format!("scenario.lua:1: {expected}")),
+            "{call}: {error}"
+        );
+    }
+    for attack in [
+        "os.time = 1",
+        "io.open = print",
+        "setmetatable(os, {})",
+        "getmetatable(os).__index = nil",
+    ] {
+        let error = Folder::new(&format!("{attack}\nreturn {{}}")).load_error();
+        assert!(error.starts_with("scenario.lua:1:"), "{attack}: {error}");
+    }
+}
+
+/// Once in the log of the run, however often it is tried.
+#[test]
+fn a_refused_access_is_logged_once() {
+    let folder = sessions(
+        "for i = 1, 3 do pcall(function() return os.time() end) end\nreturn { requests = { { user = 'x' } } }",
+    );
+    folder.planned(1, None).sessions(0, 4).unwrap();
+    let lines = folder.log.lock().unwrap().clone();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].1.starts_with("os.time is not available"), "{lines:?}");
+}
+
+#[test]
+fn lines_beyond_the_limit_of_a_call_are_counted() {
+    let folder = sessions("for i = 1, 1000 do print(i) end\nreturn { requests = { { user = 'x' } } }");
+    folder.planned(1, None).sessions(1, 1).unwrap();
+    let lines = folder.log.lock().unwrap().clone();
+    assert_eq!(lines.len(), 257);
+    assert_eq!(
+        lines[256],
+        (
+            "warn".to_owned(),
+            "744 more lines of one call were not logged".to_owned()
+        )
+    );
+    let usage = folder.meter.usage();
+    assert_eq!((usage.log_lines, usage.dropped_log_lines), (256, 744));
+    assert!(usage.memory_bytes > 0 && usage.calls > 0, "{usage:?}");
 }
 
 #[test]

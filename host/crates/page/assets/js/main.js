@@ -50,7 +50,7 @@ const page = {
     this.tokens.node.hidden = this.gaps.node.hidden;
     this.gaps.refresh(true);
     showHead(this);
-    const { run, certificate, metrics, slos, failures, never_sent: neverSent, dropped_tool_runs: dropped, failed_plugins: failedPlugins, sessions, cache, groups, slices, health, configuration, plugins, machine, versions } = data;
+    const { run, certificate, metrics, slos, failures, never_sent: neverSent, dropped_tool_runs: dropped, failed_plugins: failedPlugins, sessions, cache, groups, slices, health, configuration, plugins, plugin_use: used, machine, versions } = data;
     if (changed('verdict', run.state, certificate, slos, health, metrics && metrics.map((metric) => metric.unit))) showVerdict(this);
     if (changed('slos', slos)) showSlos(this);
     if (changed('failures', failures, neverSent, dropped, failedPlugins)) showFailures(this);
@@ -59,7 +59,7 @@ const page = {
     if (changed('groups', groups)) showGroups(this);
     if (changed('slices', slices)) showSlices(this);
     if (changed('health', health)) showHealth(this);
-    if (changed('setup', configuration, plugins, machine, versions)) showSetup(this);
+    if (changed('setup', configuration, plugins, used, machine, versions)) showSetup(this);
     this.session.refresh();
     this.selected();
     contents();

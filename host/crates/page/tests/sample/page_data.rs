@@ -7,8 +7,8 @@ use veeksha_model::Nanos;
 use veeksha_page::{
     CertificateFinding, CertificateSection, CertificateVerdict, CheckOutcome, DroppedToolRuns, Fact,
     FailedWorkload, Failures, GroupTable, GroupValues, HealthRow, KeyMetric, Metric, MetricError,
-    MetricStatistics, NeverSent, PageData, Plugin, RequestSample, RunFacts, SliceRow, Slices, SloRow,
-    ValueColumn, WorstSloWindow,
+    MetricStatistics, NeverSent, PageData, Plugin, PluginUseRow, RequestSample, RunFacts, SliceRow, Slices,
+    SloRow, ValueColumn, WorstSloWindow,
 };
 use veeksha_stats::Summary;
 
@@ -419,6 +419,15 @@ pub(crate) fn data(events: &[Event], limit: usize) -> PageData {
             check("Dirty cache", CheckOutcome::Skipped, "the server does not report cached tokens", &[]),
         ],
         configuration: Some(CONFIGURATION.into()),
+        plugin_use: vec![PluginUseRow {
+            name: "coder".to_owned(),
+            calls: 12_345,
+            longest_call: "3.2 ms of 10 s".to_owned(),
+            memory: "12.0 MiB of 256.0 MiB".to_owned(),
+            output: Some("0.1 MiB".to_owned()),
+            log_lines: 17,
+            ..PluginUseRow::default()
+        }],
         plugins: vec![
             Plugin {
                 name: "multi_turn".into(),

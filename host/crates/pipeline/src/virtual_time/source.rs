@@ -119,7 +119,10 @@ impl SimulatedPreparer<'_> {
                 done,
             })
         });
-        Ok(MadeSession::of_agent(id, first))
+        match first {
+            Err(failure) if failure.ends_workload => Err(failure),
+            first => Ok(MadeSession::of_agent(id, first)),
+        }
     }
 
     /// The nodes of a session, or of an agent's step.

@@ -18,6 +18,7 @@ use crate::accuracy::{AccuracyContext, Clock};
 use crate::cache_section;
 use crate::description::RunDescription;
 use crate::listed;
+use crate::plugin_usage;
 use crate::run_analysis::{FailureClass, RunAnalysis};
 use crate::session_section;
 use facts::{fact, facts, machine, plugins, versions};
@@ -97,6 +98,7 @@ pub fn finished(results: &RunAnalysis, certificate: &Certificate, accuracy: &Acc
         health: results.health.checks.iter().map(check).collect(),
         configuration: (!results.about.config.is_empty()).then(|| results.about.config.clone()),
         plugins: plugins(&results.about),
+        plugin_use: plugin_usage::rows(&results.plugin_usage),
         machine: machine(evaluation, results.about.cores),
         versions: versions(),
     }

@@ -12,6 +12,7 @@ mod findings;
 mod generator;
 pub(crate) mod keys;
 pub(crate) mod named_clients;
+mod plugin_limits;
 mod rules;
 mod runtime;
 mod scenario;
@@ -27,7 +28,7 @@ pub use client::{
     Balance, Client, ClientKind, Connections, HttpVersion, PrefixCacheKeys, PromptLength, TargetServer,
     Template, TemplateAnswer, TemplateFraming, Tls,
 };
-pub use component_use::ComponentUse;
+pub use component_use::{ComponentUse, InstanceChoice, TrapChoice};
 pub(crate) use decode::check;
 pub use evaluator::{
     Channel, DecodeWindowConfig, Evaluator, FluidityDeadlines, MaxObserved, MinActiveRequests, Performance,
@@ -35,7 +36,8 @@ pub use evaluator::{
 };
 pub use generator::{Generator, LuaGuarantees, LuaKind};
 pub use named_clients::NamedClient;
-pub use runtime::{Grace, PluginLimits, Runtime, TraceRecorder};
+pub use plugin_limits::{PluginCallBudget, PluginLimits};
+pub use runtime::{Grace, Runtime, TraceRecorder};
 pub use scenario::Scenario;
 pub use secret::Secret;
 pub use session_headers::{SessionHeaderSet, SessionHeaders};

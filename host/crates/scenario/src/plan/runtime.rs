@@ -5,6 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::plugin_limits::PluginLimits;
 use crate::plan::traffic::Traffic;
 
 /// Duration, sessions and threads of a run.
@@ -129,49 +130,6 @@ impl Runtime {
     }
 }
 
-/// Resource limits of plugins; exceeding one ends the run with an error that names the plugin.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct PluginLimits {
-    /// Maximum seconds per call into a plugin.
-    #[schemars(extend("exclusiveMinimum" = 0), range(max = 86_400.0))]
-    pub call_deadline_seconds: f64,
-    /// Maximum seconds for the compilation of a component, which happens once: the result is
-    /// cached.
-    #[schemars(extend("exclusiveMinimum" = 0), range(max = 86_400.0))]
-    pub compile_deadline_seconds: f64,
-    /// Maximum memory per instance, in MiB.
-    #[schemars(range(min = 1, max = 4096))]
-    pub memory_mib: u32,
-}
-
-impl Default for PluginLimits {
-    fn default() -> Self {
-        PluginLimits {
-            call_deadline_seconds: 10.0,
-            compile_deadline_seconds: 300.0,
-            memory_mib: 256,
-        }
-    }
-}
-
-impl PluginLimits {
-    /// Returns the maximum duration of one call.
-    pub fn call_deadline(&self) -> Duration {
-        Duration::try_from_secs_f64(self.call_deadline_seconds).unwrap_or(Duration::MAX)
-    }
-
-    /// Returns the maximum duration of the compilation of a component.
-    pub fn compile_deadline(&self) -> Duration {
-        Duration::try_from_secs_f64(self.compile_deadline_seconds).unwrap_or(Duration::MAX)
-    }
-
-    /// Returns the maximum memory of one instance in bytes.
-    pub fn memory_bytes(&self) -> u64 {
-        u64::from(self.memory_mib) << 20
-    }
-}
-
 /// Contents of `traces/trace.jsonl`, and the record of agents' decisions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -184,6 +142,9 @@ pub struct TraceRecorder {
     /// `session_generator: {type: replay}` sends them again. The file has the texts that agents
     /// send; false keeps them off the disk.
     pub decisions: bool,
+    /// True to write the log lines of plugins, with level, function and session, to
+    /// `plugin_logs.jsonl` of the run.
+    pub plugin_logs: bool,
 }
 
 impl Default for TraceRecorder {
@@ -192,6 +153,7 @@ impl Default for TraceRecorder {
             enabled: true,
             include_content: false,
             decisions: true,
+            plugin_logs: false,
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::window::FileWindow;
 #[derive(Debug)]
 pub(crate) enum StreamFault {
     /// The file cannot be read.
-    Trace(TraceError),
+    Trace(Box<TraceError>),
     /// The document is malformed.
     Broken {
         /// Line, from 1.
@@ -22,7 +22,7 @@ pub(crate) enum StreamFault {
 
 impl From<TraceError> for StreamFault {
     fn from(error: TraceError) -> Self {
-        StreamFault::Trace(error)
+        StreamFault::Trace(Box::new(error))
     }
 }
 

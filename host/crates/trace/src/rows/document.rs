@@ -15,7 +15,7 @@ use crate::window::FileWindow;
 /// Converts a fault of the outer structure into an error.
 fn frame(store: &Store, region: usize) -> impl Fn(StreamFault) -> TraceError {
     move |fault| match fault {
-        StreamFault::Trace(error) => error,
+        StreamFault::Trace(error) => *error,
         StreamFault::Broken { line, problem } => TraceError::Frame {
             file: store.regions[region].path.clone(),
             line,

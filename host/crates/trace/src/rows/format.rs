@@ -46,7 +46,7 @@ fn look(
     let stream = || JsonStream::new(FileWindow::new(store, region, at, limits.chunk), limits.row);
     let first = match stream().peek() {
         Ok(first) => first,
-        Err(StreamFault::Trace(error)) => return Err(error),
+        Err(StreamFault::Trace(error)) => return Err(*error),
         Err(StreamFault::Broken { .. }) => None,
     };
     let shape = match first {
@@ -77,7 +77,7 @@ pub(crate) fn first_of(
     let mut stream = JsonStream::new(FileWindow::new(store, 0, at, limits.chunk), limits.row);
     let first = match stream.peek() {
         Ok(first) => first,
-        Err(StreamFault::Trace(error)) => return Err(error),
+        Err(StreamFault::Trace(error)) => return Err(*error),
         Err(StreamFault::Broken { .. }) => None,
     };
     let (line, start) = (stream.line(), stream.offset());
@@ -91,7 +91,7 @@ pub(crate) fn first_of(
     match walk(&mut stream, Some(rows_in)) {
         Ok(ObjectScan::Rows(name)) => Ok(First::Shape(Shape::Member { at, name })),
         Ok(ObjectScan::Followed) => Ok(First::Shape(Shape::Lines { at })),
-        Err(StreamFault::Trace(error)) => Err(error),
+        Err(StreamFault::Trace(error)) => Err(*error),
         Err(StreamFault::Broken {
             problem: RowProblem::TooLong { .. },
             ..
@@ -131,7 +131,7 @@ fn object(
         Ok(ObjectScan::Whole { rows_in, lines: 1 }) => Ok(DetectedShape { rows_in, ..lines() }),
         Ok(ObjectScan::Whole { rows_in, .. }) => Ok(whole(rows_in)),
         Ok(ObjectScan::Followed) => Ok(lines()),
-        Err(StreamFault::Trace(error)) => Err(error),
+        Err(StreamFault::Trace(error)) => Err(*error),
         Err(StreamFault::Broken { .. }) if spread_over_lines(store, region, at, limits)? => Ok(whole(None)),
         Err(StreamFault::Broken { .. }) => Ok(lines()),
     }

@@ -26,6 +26,7 @@ fn in_lua(folder: &Path) -> Box<dyn RequestCheck> {
         seed: 42,
         tokens: None,
         log: Arc::new(|_, _| {}),
+        meter: Arc::default(),
     };
     let check = scenario.evaluator("", None, grants).unwrap().request_check;
     check.unwrap().open().unwrap()

@@ -166,10 +166,12 @@ fn a_granted_file_can_be_read_and_no_other() {
 #[test]
 fn files_need_a_grant() {
     let failure = behaving(tight(), "blob").sessions(0, 1).unwrap_err();
-    assert_eq!(
-        failure.message,
-        "blobs: not granted (this run does not grant the plugin any files)"
-    );
+    assert_eq!(failure.message, "the file `data` is not granted");
+    let PluginFailureKind::Refused { code, hint, .. } = &failure.kind else {
+        panic!("{failure}");
+    };
+    assert_eq!(code, "not-granted");
+    assert!(hint.as_deref().unwrap().contains("blob:read data"), "{hint:?}");
 }
 
 #[test]

@@ -270,7 +270,7 @@ fn a_refused_configuration_is_reported_with_its_place_and_remedy() {
     assert_eq!(
         failure.to_string(),
         "plugin `flavor` failed in `flavor.open`: `heap` is not a grouping [no-grouping]\n  config: /grouping\n  \
-         input: config = {\"grouping\": \"heap\"}"
+         input: config = {\"grouping\": \"heap\"}\n  code: VP0003 (docs/plugin-errors.md)"
     );
 }
 

@@ -135,7 +135,7 @@ fn a_refused_configuration_is_reported_with_its_place_and_remedy() {
     assert_eq!(
         failure.to_string(),
         "plugin `planned` failed in `workload.open`: a session needs at least one turn [no-turns]\n  \
-         config: /turns\n  input: config = {\"turns\": 0}"
+         config: /turns\n  input: config = {\"turns\": 0}\n  code: VP0003 (docs/plugin-errors.md)"
     );
 }
 
