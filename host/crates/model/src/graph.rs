@@ -264,6 +264,15 @@ impl<'a> Index<'a> {
     }
 
     fn position(&self, node: NodeId) -> Option<usize> {
+        // Most generators number their nodes from 0 without a gap; the list is sorted, so the entry
+        // at index `node` is then the one.
+        if let Some((_, position)) = self
+            .positions
+            .get(node.0 as usize)
+            .filter(|entry| entry.0 == node)
+        {
+            return Some(*position);
+        }
         let found = self
             .positions
             .binary_search_by_key(&node, |(node, _)| *node)

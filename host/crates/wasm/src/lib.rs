@@ -24,6 +24,7 @@ mod arrival_process;
 mod bindings;
 mod bound;
 mod cache;
+mod call_size;
 mod capabilities;
 mod compile;
 mod completions;

@@ -7,6 +7,7 @@ use veeksha_ports::{Guarantees, PluginFailure, SessionSource};
 
 use crate::bindings::session_generator::Guest;
 use crate::bound::BoundPlugin;
+use crate::call_size::CallSize;
 use crate::resource::RenewableResource;
 use crate::text::grouped;
 use crate::{convert, output_size, validate};
@@ -20,6 +21,7 @@ pub(crate) struct WasmSessions {
     workload: RenewableResource<Guest>,
     /// The workload's length, after the first query; the inner `None` is an endless workload.
     length: Option<Option<u64>>,
+    call_size: CallSize,
 }
 
 impl WasmSessions {
@@ -27,6 +29,7 @@ impl WasmSessions {
         Ok(WasmSessions {
             workload: RenewableResource::new(bound)?,
             length: None,
+            call_size: CallSize::default(),
         })
     }
 
@@ -90,14 +93,16 @@ impl SessionSource for WasmSessions {
         if count == 0 {
             return Ok(Vec::new());
         }
-        if !self.workload.bound.loaded.uses_wasi() {
-            return self.ask(first, count);
-        }
         // The WASI stand-ins restart with each call, so a session sees the same ones only if it is
         // generated in a separate call.
+        let is_alone = self.workload.bound.loaded.uses_wasi();
         let mut sessions = Vec::with_capacity(count as usize);
-        for index in first..first.saturating_add(u64::from(count)) {
-            sessions.append(&mut self.ask(index, 1)?);
+        while sessions.len() < count as usize {
+            let left = count as usize - sessions.len();
+            let asked = if is_alone { 1 } else { self.call_size.next(left) };
+            let mut made = self.ask(first.saturating_add(sessions.len() as u64), asked as u32)?;
+            self.call_size.learn(&made);
+            sessions.append(&mut made);
         }
         Ok(sessions)
     }

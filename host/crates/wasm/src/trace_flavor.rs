@@ -11,6 +11,7 @@ use veeksha_ports::{
 use crate::bindings::trace_flavor::{Facts, Group, Guest};
 use crate::bindings::types::Error;
 use crate::bound::BoundPlugin;
+use crate::call_size::CallSize;
 use crate::resource::RenewableResource;
 use crate::text::grouped;
 use crate::{convert, output_size, rows, validate};
@@ -38,13 +39,11 @@ impl FlavorFactory for WasmFlavorFactory {
     }
 
     fn open(&self) -> Result<Box<dyn FlavorInstance>, PluginFailure> {
-        let flavor = RenewableResource::new(Arc::clone(&self.bound))?;
-        Ok(Box::new(WasmFlavor(flavor)))
+        Ok(Box::new(WasmFlavor::open(Arc::clone(&self.bound))?))
     }
 
     fn open_silent(&self) -> Result<Box<dyn FlavorInstance>, PluginFailure> {
-        let flavor = RenewableResource::new(Arc::new(self.bound.silent()))?;
-        Ok(Box::new(WasmFlavor(flavor)))
+        Ok(Box::new(WasmFlavor::open(Arc::new(self.bound.silent()))?))
     }
 
     fn guarantees(&self) -> Result<Guarantees, PluginFailure> {
@@ -58,11 +57,21 @@ impl FlavorFactory for WasmFlavorFactory {
 }
 
 /// An open flavor of a component.
-struct WasmFlavor(RenewableResource<Guest>);
+struct WasmFlavor {
+    resource: RenewableResource<Guest>,
+    call_size: CallSize,
+}
 
 impl WasmFlavor {
+    fn open(bound: Arc<BoundPlugin>) -> Result<Self, PluginFailure> {
+        Ok(WasmFlavor {
+            resource: RenewableResource::new(bound)?,
+            call_size: CallSize::default(),
+        })
+    }
+
     fn refused(&self, function: &str, input: String, error: Error) -> PluginFailure {
-        convert::refusal(&self.0.bound.loaded.name, function, Some(input), error)
+        convert::refusal(&self.resource.bound.loaded.name, function, Some(input), error)
     }
 
     /// Requests the sessions of some groups in one call of the guest.
@@ -77,7 +86,7 @@ impl WasmFlavor {
         let first = groups.first().map_or(0, |group| group.index);
         // The number that the host gives to the session if the trace keeps its order.
         let number = epoch.wrapping_mul(facts.groups).wrapping_add(first);
-        let answer = self.0.call(
+        let answer = self.resource.call(
             SESSIONS,
             || Some(input()),
             |store, guest, flavor| {
@@ -86,7 +95,7 @@ impl WasmFlavor {
             },
         )?;
         let sessions = answer.map_err(|error| self.refused(SESSIONS, input(), error))?;
-        let unusable = |why: String| self.0.bound.unusable(SESSIONS, Some(input()), why);
+        let unusable = |why: String| self.resource.bound.unusable(SESSIONS, Some(input()), why);
         if sessions.len() != groups.len() {
             return Err(unusable(format!(
                 "asked for the sessions of {} groups, returned {}; one group gives one session",
@@ -105,7 +114,7 @@ impl WasmFlavor {
             })
             .collect();
         let sessions = sessions?;
-        let meter = &self.0.bound.grants.meter;
+        let meter = &self.resource.bound.grants.meter;
         meter.passed(output_size::of_sessions(&sessions));
         Ok(sessions)
     }
@@ -113,7 +122,7 @@ impl WasmFlavor {
 
 impl FlavorInstance for WasmFlavor {
     fn layout(&mut self) -> Result<Layout, PluginFailure> {
-        let layout = self.0.call(
+        let layout = self.resource.call(
             LAYOUT,
             || None,
             |store, guest, flavor| guest.flavor().call_layout(store, flavor),
@@ -121,7 +130,7 @@ impl FlavorInstance for WasmFlavor {
         let layout = rows::layout(layout);
         match check_layout(&layout) {
             Ok(()) => Ok(layout),
-            Err(error) => Err(self.0.bound.unusable(LAYOUT, None, error.to_string())),
+            Err(error) => Err(self.resource.bound.unusable(LAYOUT, None, error.to_string())),
         }
     }
 
@@ -135,14 +144,18 @@ impl FlavorInstance for WasmFlavor {
             return Ok(Vec::new());
         }
         let (facts, rows) = (rows::facts(facts), rows::groups(groups));
-        if !self.0.bound.loaded.uses_wasi() {
-            return self.ask(&facts, epoch, groups, &rows);
-        }
         // The WASI stand-ins restart with each call, so a session sees the same ones only if it is
         // generated in a separate call.
+        let is_alone = self.resource.bound.loaded.uses_wasi();
         let mut sessions = Vec::with_capacity(groups.len());
-        for (group, row) in groups.chunks(1).zip(rows.chunks(1)) {
-            sessions.append(&mut self.ask(&facts, epoch, group, row)?);
+        while sessions.len() < groups.len() {
+            let done = sessions.len();
+            let left = groups.len() - done;
+            let asked = if is_alone { 1 } else { self.call_size.next(left) };
+            let of_call = done..done + asked;
+            let mut made = self.ask(&facts, epoch, &groups[of_call.clone()], &rows[of_call])?;
+            self.call_size.learn(&made);
+            sessions.append(&mut made);
         }
         Ok(sessions)
     }
@@ -150,7 +163,7 @@ impl FlavorInstance for WasmFlavor {
     fn warmup(&mut self, facts: &TraceFacts, groups: &[TraceGroup]) -> Result<Vec<Session>, PluginFailure> {
         let input = || name_groups(groups);
         let (facts, rows) = (rows::facts(facts), rows::groups(groups));
-        let answer = self.0.call(
+        let answer = self.resource.call(
             WARMUP,
             || Some(input()),
             |store, guest, flavor| guest.flavor().call_warmup(store, flavor, &facts, &rows),
@@ -162,7 +175,7 @@ impl FlavorInstance for WasmFlavor {
                 let session = convert::session(session);
                 validate::session(&session).map_err(|why| {
                     let why = format!("warm-up session {}: {why}", grouped(index));
-                    self.0.bound.unusable(WARMUP, Some(input()), why)
+                    self.resource.bound.unusable(WARMUP, Some(input()), why)
                 })?;
                 Ok(session)
             })
