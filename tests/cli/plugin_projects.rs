@@ -118,7 +118,7 @@ fn a_missing_tool_is_named_with_the_commands_that_install_it() {
     }
 }
 
-/// A file that is no module is refused with the reason; a component stays one.
+/// A file that is not a module is refused with the reason; a component stays one.
 #[test]
 fn build_takes_the_output_of_other_tools() {
     let folder = tempfile::tempdir().expect("a folder");

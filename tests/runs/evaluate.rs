@@ -61,7 +61,8 @@ fn result_files(run: &Path) -> BTreeMap<String, Vec<u8>> {
             let file = entry.expect("an entry").path();
             let name = file.file_name().expect("a name").to_string_lossy().into_owned();
             let is_result = [".json", ".csv", ".txt"].iter().any(|end| name.ends_with(end));
-            // An evaluation calls other plugins than the run: their use of resources is not a result.
+            // An evaluation calls other plugins than the run: their use of resources is not a
+            // result.
             let is_of_the_process = ["certificate.json", "plugin_usage.json"].contains(&&*name);
             if is_result && !is_of_the_process {
                 files.insert(name, std::fs::read(&file).expect("a file"));

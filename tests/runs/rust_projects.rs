@@ -20,8 +20,8 @@ const KINDS: [(&str, &[&str]); 8] = [
     ("slo-check", &["results"]),
 ];
 
-/// The folder of the pinned toolchain, if the environment names none and it exists. The program's own
-/// default is in the cache folder, which tests replace.
+/// The folder of the pinned toolchain, if the environment names none and it exists. The program's
+/// own default is in the cache folder, which tests replace.
 fn pinned_toolchain() -> Option<PathBuf> {
     const VARIABLE: &str = "VEEKSHA_GUEST_TOOLCHAIN";
     if let Some(folder) = std::env::var_os(VARIABLE) {

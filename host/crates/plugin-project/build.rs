@@ -1,5 +1,5 @@
-//! Embeds the SDKs and their examples: `plugin new` copies them, so that a project needs neither this
-//! repository nor a published package.
+//! Embeds the SDKs and their examples: `plugin new` copies them, so that a project needs neither
+//! this repository nor a published package.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -111,8 +111,8 @@ fn inherit(manifest: &str, workspace: &str) -> Result<String, String> {
     Ok(standalone.trim_end().to_owned() + "\n")
 }
 
-/// `serde.workspace = true` and `serde = { workspace = true, optional = true }`, with the workspace's
-/// value.
+/// `serde.workspace = true` and `serde = { workspace = true, optional = true }`, with the
+/// workspace's value.
 fn inherit_line(line: &str, workspace: &str, section: &str) -> Result<String, String> {
     const MEMBER: &str = "workspace = true";
     if let Some(name) = line.strip_suffix(".workspace = true") {

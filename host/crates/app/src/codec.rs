@@ -11,7 +11,7 @@ use veeksha_scenario::NamedClient;
 
 use crate::failure::CommandFailure;
 use crate::scenario::source::Loaded;
-use crate::workload::components::{self, LoadedComponent};
+use crate::workload::components::{self, OpenedComponent};
 
 /// An endpoint described by a component.
 pub(crate) struct OpenedCodec {
@@ -36,7 +36,7 @@ pub(crate) fn open(
         return Ok(None);
     };
     let at = format!("{}.codec", named.path);
-    let LoadedComponent {
+    let OpenedComponent {
         name,
         plugin,
         config,

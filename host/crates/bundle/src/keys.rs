@@ -114,7 +114,8 @@ impl PublicKey {
         pem(PUBLIC_LABEL, &self.der())
     }
 
-    /// Returns the identity of the key: `ed25519:` and the first 16 digits of the digest of its DER.
+    /// Returns the identity of the key: `ed25519:` and the first 16 digits of the digest of its
+    /// DER.
     pub fn id(&self) -> String {
         let digest = BlobDigest::of(&self.der());
         format!("ed25519:{}", &digest.hex()[..16])

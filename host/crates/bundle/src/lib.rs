@@ -2,8 +2,8 @@
 //! information, as an OCI image layout in one tar. Pure over bytes: nothing here opens a file or a
 //! connection.
 //!
-//! [`pack()`] makes a bundle whose bytes depend on its content alone. [`Bundle::read_tar`] reads one
-//! and refuses whatever is damaged, incomplete, too large, changed, or not part of a bundle.
+//! [`pack()`] makes a bundle whose bytes depend on its content alone. [`Bundle::read_tar`] reads
+//! one and refuses whatever is damaged, incomplete, too large, changed, or not part of a bundle.
 //! [`SigningKey`] and [`TrustedKey`] sign bundles and check their signatures.
 //!
 //! The format is that of OCI artifacts for WebAssembly, so that registries store it and `wkg`,

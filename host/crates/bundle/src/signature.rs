@@ -1,9 +1,9 @@
 //! Signatures of a bundle.
 //!
-//! A signature is detached: a separate manifest whose subject is that of the bundle. Signatures by a
-//! key have the form of cosign ("simple signing"): the signed text names the digest of the bundle's
-//! manifest, and therefore everything that the manifest refers to. Bundles of sigstore are carried
-//! as they are.
+//! A signature is detached: a separate manifest whose subject is that of the bundle. Signatures by
+//! a key have the form of cosign ("simple signing"): the signed text names the digest of the
+//! bundle's manifest, and therefore everything that the manifest refers to. Bundles of sigstore are
+//! carried as they are.
 
 use serde::{Deserialize, Serialize};
 

@@ -46,8 +46,8 @@ pub fn is_signature(artifact_type: Option<&str>) -> bool {
 }
 
 impl SignatureArtifact {
-    /// Returns the manifests of a bundle's signatures: one with all signatures by keys, which cosign
-    /// expects together, and one for each sigstore bundle.
+    /// Returns the manifests of a bundle's signatures: one with all signatures by keys, which
+    /// cosign expects together, and one for each sigstore bundle.
     ///
     /// # Errors
     /// None that depends on the bundle.

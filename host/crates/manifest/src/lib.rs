@@ -23,8 +23,8 @@
 //! # Ok::<(), veeksha_manifest::ManifestError>(())
 //! ```
 //!
-//! [`section`] puts the text of a manifest into a component and reads it again. [`lock`] is the lock
-//! of a folder of scenarios, and [`PluginReference`] the way in which they name a plugin.
+//! [`section`] puts the text of a manifest into a component and reads it again. [`lock`] is the
+//! lock of a folder of scenarios, and [`PluginReference`] the way in which they name a plugin.
 #![forbid(unsafe_code)]
 
 mod capability;

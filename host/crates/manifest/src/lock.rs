@@ -151,8 +151,8 @@ impl PluginLock {
         veeksha_slo::nearest(name, self.plugins.iter().map(|plugin| plugin.name.as_str()))
     }
 
-    /// Adds a component, or replaces the one with the same source. A name that another component has
-    /// gets a number.
+    /// Adds a component, or replaces the one with the same source. A name that another component
+    /// has gets a number.
     pub fn insert(&mut self, mut plugin: LockedPlugin) {
         if let Some(old) = self.by_source(&plugin.source) {
             plugin.name.clone_from(&old.name);

@@ -26,8 +26,8 @@ pub(crate) fn files_below(folder: &str) -> impl Iterator<Item = (&'static str, &
 
 /// Returns the example of each kind and language.
 ///
-/// The folder of an example is named after its kind. Where an SDK is that of two languages, those of
-/// the second are named after kind and language.
+/// The folder of an example is named after its kind. Where an SDK is that of two languages, those
+/// of the second are named after kind and language.
 pub(crate) fn examples() -> Vec<Example> {
     let mut found = Vec::new();
     for (path, text) in FILES {

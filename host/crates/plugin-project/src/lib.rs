@@ -4,8 +4,8 @@
 //! All SDKs are embedded in this program (`build.rs`).
 //!
 //! [`build_plugin`] builds a project's folder, or makes a component of a core module that another
-//! tool built. Each language is a file of `language`: it finds the tools of the language, pins their
-//! versions where it installs them itself, and runs them. Everything else is the same for all
+//! tool built. Each language is a file of `language`: it finds the tools of the language, pins
+//! their versions where it installs them itself, and runs them. Everything else is the same for all
 //! languages: the component carries the project's manifest and must export the kinds that the
 //! manifest states.
 #![forbid(unsafe_code)]

@@ -58,8 +58,8 @@ struct ErrorEntry {
 }
 
 impl RegistryConnection {
-    /// Prepares requests; connects to nothing. Registries on this machine are spoken to without TLS,
-    /// as docker does; `plain_http` does so for all.
+    /// Prepares requests; connects to nothing. Registries on this machine are spoken to without
+    /// TLS, as docker does; `plain_http` does so for all.
     pub(crate) fn new(
         reference: &RegistryReference,
         plain_http: bool,

@@ -2,8 +2,8 @@
 
 use veeksha_bundle::BundleError;
 
-/// A bundle that could not be pushed or pulled. The message names the address; credentials are never
-/// part of it.
+/// A bundle that could not be pushed or pulled. The message names the address; credentials are
+/// never part of it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {

@@ -1,5 +1,6 @@
 //! A plugin of every kind except the session generator (a component that is both that and an agent
-//! generator is used as the former) that misbehaves in any function of the contract: the configuration
+//! generator is used as the former) that misbehaves in any function of the contract: the
+//! configuration
 //! `{"in": "workload.length loop"}` names the function and the misbehaviour, which are those of
 //! [`misbehave`]. Every other function behaves, and returns as little as it may.
 

@@ -13,7 +13,7 @@ use crate::evaluator_plugins::names::Names;
 use crate::failure::CommandFailure;
 use crate::scenario::source::Loaded;
 use crate::workload::component_source;
-use crate::workload::components::{self, LoadedComponent};
+use crate::workload::components::{self, OpenedComponent};
 use crate::workload::grants::lua_grants;
 
 /// Plugins that measure and check a run.
@@ -77,8 +77,8 @@ impl EvaluatorPlugins {
         names.collect()
     }
 
-    fn add_component(&mut self, opened: LoadedComponent, at: &str) -> Result<(), CommandFailure> {
-        let LoadedComponent {
+    fn add_component(&mut self, opened: OpenedComponent, at: &str) -> Result<(), CommandFailure> {
+        let OpenedComponent {
             plugin,
             config,
             grants,
@@ -229,7 +229,7 @@ fn open_file(
     evaluators.names.reserve(&name, &at)?;
     let plugin = components::load(loaded, &name, &bytes)?;
     components::check_config(&plugin, config, "--plugin-config")?;
-    let opened = LoadedComponent {
+    let opened = OpenedComponent {
         grants: components::metered_grants(loaded, &name, tokenizer),
         name,
         plugin,

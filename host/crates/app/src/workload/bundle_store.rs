@@ -22,8 +22,8 @@ pub struct BundleStore {
 }
 
 impl BundleStore {
-    /// Returns the store of this user: `$VEEKSHA_BUNDLES`, else `$XDG_DATA_HOME/veeksha-host/bundles`,
-    /// else `~/.local/share/veeksha-host/bundles`.
+    /// Returns the store of this user: `$VEEKSHA_BUNDLES`, else
+    /// `$XDG_DATA_HOME/veeksha-host/bundles`, else `~/.local/share/veeksha-host/bundles`.
     ///
     /// # Errors
     /// If none of the variables is set.

@@ -45,8 +45,8 @@ pub fn read_lock(folder: &Path) -> Result<Option<PluginLock>, CommandFailure> {
     Ok(Some(lock))
 }
 
-/// Returns the entry of a component in a lock. A reference without a digest has the entry of the same
-/// tag; one with a digest only that with this digest.
+/// Returns the entry of a component in a lock. A reference without a digest has the entry of the
+/// same tag; one with a digest only that with this digest.
 pub(crate) fn entry<'l>(lock: &'l PluginLock, plugin: &PluginReference) -> Option<&'l LockedPlugin> {
     match plugin {
         PluginReference::Locked(name) => lock.by_name(name),

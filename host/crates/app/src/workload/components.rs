@@ -38,7 +38,7 @@ pub(crate) fn workload(
 }
 
 /// A component of the scenario, ready to be opened, with its checked configuration.
-pub(crate) struct LoadedComponent {
+pub(crate) struct OpenedComponent {
     /// Its name in messages and results.
     pub(crate) name: String,
     /// The compiled component.
@@ -55,7 +55,7 @@ pub(crate) fn open(
     component: &ComponentUse,
     key: &str,
     tokenizer: &Tokenizer,
-) -> Result<LoadedComponent, CommandFailure> {
+) -> Result<OpenedComponent, CommandFailure> {
     open_named(loaded, component, key, tokenizer, str::to_owned)
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn open_named(
     key: &str,
     tokenizer: &Tokenizer,
     name: impl FnOnce(&str) -> String,
-) -> Result<LoadedComponent, CommandFailure> {
+) -> Result<OpenedComponent, CommandFailure> {
     let resolved = component_source::resolve(loaded, component, key)?;
     let name = name(&resolved.name);
     let limits = component
@@ -87,7 +87,7 @@ pub(crate) fn open_named(
     plugin_grants::apply(loaded, component, &subject, manifest.as_ref(), &mut grants)?;
     // The values of granted variables are known only now.
     grants.log = log(loaded);
-    Ok(LoadedComponent {
+    Ok(OpenedComponent {
         name,
         plugin,
         config,

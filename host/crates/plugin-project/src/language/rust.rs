@@ -62,8 +62,8 @@ impl LanguageBuild for RustBuild {
         }
         command.arg("--config").arg(dependency_flags(job, &toolchain));
         toolchain.apply(&mut command);
-        // Flags of the project's own crate only: with them, dependencies would be compiled again for
-        // each project that shares a target folder.
+        // Flags of the project's own crate only: with them, dependencies would be compiled again
+        // for each project that shares a target folder.
         command.arg("--").arg(remap(job.folder, &job.manifest.name));
         let messages = tool::run("cargo rustc", &mut command)?;
         let path = module_of(&messages, job.folder).ok_or_else(|| ProjectError::Tool {
@@ -82,8 +82,8 @@ impl LanguageBuild for RustBuild {
 }
 
 impl RustToolchain {
-    /// Finds the compiler: the one that the variable names, the one on the search path, the one in the
-    /// cache folder.
+    /// Finds the compiler: the one that the variable names, the one on the search path, the one in
+    /// the cache folder.
     fn find(project: &Path) -> Result<Self, ProjectError> {
         let named = tool::variable(FOLDER_VARIABLE);
         let cached = tool::cache_folder().map(|cache| cache.join("guest-toolchain"));

@@ -50,7 +50,7 @@ pub(crate) fn flavor(
 /// The reason why a trace cannot be opened.
 pub(crate) enum TraceFailure {
     Open(OpenError),
-    Trace(TraceError),
+    Trace(Box<TraceError>),
 }
 
 /// Opens a trace with a flavor, in the order of the file.
@@ -71,14 +71,16 @@ pub(crate) fn open(
         seed: settings.seed,
         scratch: None,
     };
-    veeksha_trace::open(options, flavor).map_err(TraceFailure::Trace)
+    veeksha_trace::open(options, flavor).map_err(|error| TraceFailure::Trace(Box::new(error)))
 }
 
 fn trace_failure(failure: TraceFailure) -> CaseFailure {
     match failure {
         TraceFailure::Open(error) => error.into(),
-        TraceFailure::Trace(TraceError::Plugin(failure)) => failure.into(),
-        TraceFailure::Trace(error) => traces::failure(error).into(),
+        TraceFailure::Trace(error) => match *error {
+            TraceError::Plugin(failure) => failure.into(),
+            error => traces::failure(error).into(),
+        },
     }
 }
 
@@ -86,7 +88,7 @@ impl From<TraceFailure> for CommandFailure {
     fn from(failure: TraceFailure) -> Self {
         match failure {
             TraceFailure::Open(error) => error.into(),
-            TraceFailure::Trace(error) => traces::failure(error),
+            TraceFailure::Trace(error) => traces::failure(*error),
         }
     }
 }

@@ -11,8 +11,8 @@ use crate::tree::Place;
 pub enum Evaluator {
     /// The built-in metrics: latency, throughput, goodput, and their objectives.
     Performance(Performance),
-    /// A component that is not shipped. Its exports determine whether it is a metric, a request check, an SLO
-    /// check, or several of these.
+    /// A component that is not shipped. Its exports determine whether it is a metric, a request
+    /// check, an SLO check, or several of these.
     Wasm(ComponentUse),
     /// Functions of the Lua scenario.
     Lua {

@@ -42,7 +42,8 @@ impl EndpointCodec for ChatStream {
     }
 
     fn endpoint(&self) -> Endpoint {
-        // A string that is a placeholder alone becomes its value. The path follows the target's address.
+        // A string that is a placeholder alone becomes its value. The path follows the target's
+        // address.
         let body = r#"{"model": "{{model}}", "messages": "{{messages}}", "max_tokens": "{{max_tokens}}",
             "stream": true, "stream_options": {"include_usage": true}}"#;
         Endpoint::event_stream("chat/completions", body)

@@ -58,7 +58,7 @@ impl TraceFlavor for GatewayLog {
     ) -> Result<Replay, Error> {
         let row = &group.rows[0];
         let prompt = row.positive("input_tokens", row.cells.input_tokens)?;
-        // A text of its own for each row, and for each repetition of the trace.
+        // A different text for each row, and for each repetition of the trace.
         let question = synthetic(
             seed_of("question", &[epoch, row.number]),
             prompt.saturating_sub(self.system_tokens).max(1),
