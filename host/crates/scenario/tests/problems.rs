@@ -491,7 +491,7 @@ fn former_name_of_a_key_leads_to_the_new_one() {
     // The former name is never suggested.
     assert_eq!(
         bad("session_generator: {type: wasm, plugin: a.wasm, paht: b}"),
-        "s.yml:1: session_generator.paht: unknown key; valid keys: `config`, `files`, `plugin`, `recorded_run`, `type`"
+        "s.yml:1: session_generator.paht: unknown key; valid keys: `config`, `files`, `grants`, `instances`, `limits`, `on_trap`, `plugin`, `recorded_run`, `type`"
     );
 }
 
