@@ -36,6 +36,8 @@ enum Activity {
     Nothing,
     /// A run, which can be stopped.
     Run(Control),
+    /// Watching files, which an interrupt ends as intended.
+    Watching(Control),
     /// A file or folder that is useless until it is complete.
     Unfinished(Unfinished),
 }
@@ -85,6 +87,13 @@ impl Interrupts {
         control
     }
 
+    /// Returns the control of a command that watches files until the user interrupts it.
+    pub(crate) fn watch(&self) -> Control {
+        let control = Control::default();
+        self.lock().activity = Activity::Watching(control.clone());
+        control
+    }
+
     /// Registers the unfinished file or folder at `path`. It is removed if the command ends before
     /// it is complete, by a signal or by a failure; so are the folders `above` it, if they are
     /// empty.
@@ -119,6 +128,7 @@ impl Interrupts {
                 );
                 control.stop();
             }
+            Activity::Watching(control) => control.stop(),
             Activity::Nothing => {
                 terminal::err("\ninterrupted before there were results: nothing was written");
                 end();

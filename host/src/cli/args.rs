@@ -9,6 +9,7 @@ use clap_complete::Shell;
 use veeksha_app::{CommandFailure, CompatOptions, ShardSpec};
 use veeksha_metrics::WhatIf;
 
+use crate::cli::dev::DevArgs;
 use crate::cli::plugin::PluginCommand;
 
 /// Benchmarks LLM inference servers and reports how accurate each measurement is.
@@ -27,6 +28,8 @@ pub(crate) enum Command {
     Check(ScenarioArgs),
     /// Run a scenario in virtual time against the built-in simulator.
     Simulate(SimulateArgs),
+    /// Simulate a scenario again at each change of its files, and print the difference.
+    Dev(DevArgs),
     /// Recompute a run's metrics from its record, optionally with other SLOs or plugins.
     Evaluate(EvaluateArgs),
     /// Check whether a run matched its scenario.

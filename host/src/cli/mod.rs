@@ -3,6 +3,7 @@
 mod args;
 mod check;
 mod compare;
+mod dev;
 mod doctor;
 mod evaluate;
 mod health;
@@ -60,7 +61,7 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, CommandFailure> {
     // Only commands that read a scenario take its keys as flags; `sim --seed` is a flag of `sim`.
     let reads_a_scenario = matches!(
         arguments.get(1).map(String::as_str),
-        Some("run" | "check" | "simulate")
+        Some("run" | "check" | "simulate" | "dev")
     );
     let (arguments, overrides) = if reads_a_scenario {
         veeksha_scenario::dotted_flags(arguments)
@@ -89,6 +90,7 @@ fn dispatch(arguments: Vec<String>) -> Result<u8, CommandFailure> {
         Command::Run(args) => run::run(&args, &overrides, &interrupts),
         Command::Check(args) => check::check(&args, &overrides),
         Command::Simulate(args) => simulate::simulate(&args, &overrides, &interrupts),
+        Command::Dev(args) => dev::dev(&args, &overrides, &interrupts),
         Command::Evaluate(args) => evaluate::evaluate(&args, &interrupts),
         Command::Health(args) => health::health(&args),
         Command::Compare(args) => compare::compare(&args),

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::ser::SerializeSeq;
 
 use crate::recorded_step::RecordedStep;
-use crate::redact::Verbatim;
+use crate::redact::{Redact, Verbatim};
 use crate::wire::StepLine;
 
 /// Returns a step on one line.
@@ -15,12 +15,12 @@ use crate::wire::StepLine;
 /// # Errors
 /// None for plain data.
 pub fn canonical_step(step: &RecordedStep) -> serde_json::Result<String> {
-    serde_json::to_string(&line(step))
+    serde_json::to_string(&line(step, &Verbatim))
 }
 
-fn line(step: &RecordedStep) -> StepLine<'_> {
+fn line<'a>(step: &'a RecordedStep, redact: &'a dyn Redact) -> StepLine<'a> {
     let ids: Vec<&str> = step.tool_call_ids.iter().map(String::as_str).collect();
-    StepLine::of(step.session, step.after, &ids, &step.step, &Verbatim)
+    StepLine::of(step.session, step.after, &ids, &step.step, redact)
 }
 
 /// Steps as a JSON array.
@@ -29,9 +29,28 @@ pub struct CanonicalSteps<'a>(pub &'a [RecordedStep]);
 
 impl Serialize for CanonicalSteps<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.0.len()))?;
-        for step in self.0 {
-            list.serialize_element(&line(step))?;
+        let steps = PrintableSteps {
+            steps: self.0,
+            redact: &Verbatim,
+        };
+        steps.serialize(serializer)
+    }
+}
+
+/// Steps as a JSON array without secrets, for printing.
+#[derive(Clone, Copy)]
+pub struct PrintableSteps<'a> {
+    /// The steps.
+    pub steps: &'a [RecordedStep],
+    /// Removes secrets.
+    pub redact: &'a dyn Redact,
+}
+
+impl Serialize for PrintableSteps<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.steps.len()))?;
+        for step in self.steps {
+            list.serialize_element(&line(step, self.redact))?;
         }
         list.end()
     }

@@ -22,7 +22,7 @@ mod tool_calls;
 mod wire;
 mod writer;
 
-pub use canonical::{CanonicalSteps, canonical_step};
+pub use canonical::{CanonicalSteps, PrintableSteps, canonical_step};
 pub use divergence::{
     DecisionField, Divergence, DivergenceSummary, SessionComparison, compare_files, divergence,
 };

@@ -26,3 +26,4 @@ pub use build_job::BuildProfile;
 pub use build_plugin::{BuildOptions, PluginBuild, build_plugin};
 pub use error::{MissingTool, ProjectError};
 pub use new_project::{NewProject, new_project, templates};
+pub use project::project_of;

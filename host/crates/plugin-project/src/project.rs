@@ -5,11 +5,25 @@ use std::path::{Path, PathBuf};
 use veeksha_manifest::{FILE_NAME, PluginManifest};
 
 use crate::error::ProjectError;
+use crate::language::build_of;
 
 /// The folder of a project that holds the SDK.
 pub(crate) const SDK_FOLDER: &str = "sdk";
 /// The folder of a project that receives its component.
 const BUILD_FOLDER: &str = "build";
+
+/// Returns the folder of the project that contains a component, if this program can build it: the
+/// nearest folder above with a manifest.
+pub fn project_of(component: &Path) -> Option<PathBuf> {
+    let folder = component
+        .ancestors()
+        .skip(1)
+        .find(|folder| folder.join(FILE_NAME).is_file())?;
+    let project = Project::open(folder).ok();
+    // A manifest with an error is that of a project: its build reports the error.
+    let is_built = project.is_none_or(|project| build_of(project.manifest.language).is_some());
+    is_built.then(|| folder.to_owned())
+}
 
 /// A folder with a manifest.
 pub(crate) struct Project {

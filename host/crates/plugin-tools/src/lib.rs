@@ -26,5 +26,5 @@ pub use form::FileForm;
 pub use inspect::{Inspection, inspect};
 pub use opened::{OpenError, OpenedPlugin, PluginSettings};
 pub use plugin_file::PluginFile;
-pub use preview::{Preview, PreviewOptions, preview};
+pub use preview::{Preview, PreviewOptions, preview, scenario_sessions};
 pub use session_graph::session_graph;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use veeksha_app::{CommandFailure, CompatOptions, EvaluateOptions, Reevaluation};
+use veeksha_app::{CheckedScenario, CommandFailure, CompatOptions, EvaluateOptions, Reevaluation};
 use veeksha_manifest::PluginKind;
 use veeksha_model::seconds;
 
@@ -57,7 +57,12 @@ pub fn preview(
         Some(kind @ (PluginKind::SessionGenerator | PluginKind::AgentGenerator)) => {
             let factory = plugin.workload(kind, &options.settings)?;
             let mut workload = factory.open()?;
-            let played = play_sessions(plugin, &mut workload, &options.sessions, &options.script);
+            let played = play_sessions(
+                plugin.host().tokenizer(),
+                &mut workload,
+                &options.sessions,
+                &options.script,
+            );
             Ok(Preview::Sessions(played.map_err(play_failure)?))
         }
         Some(PluginKind::TraceFlavor) => {
@@ -66,7 +71,12 @@ pub fn preview(
             })?;
             let opened = open_trace(plugin, &options.settings, trace)?;
             let mut workload = opened.factory().open()?;
-            let played = play_sessions(plugin, &mut workload, &options.sessions, &options.script);
+            let played = play_sessions(
+                plugin.host().tokenizer(),
+                &mut workload,
+                &options.sessions,
+                &options.script,
+            );
             Ok(Preview::Sessions(played.map_err(play_failure)?))
         }
         Some(PluginKind::ArrivalProcess) => {
@@ -96,6 +106,22 @@ fn is_evaluator(kind: PluginKind) -> bool {
 }
 
 /// Converts the failure of a session.
+/// Makes the first sessions of a checked scenario. Requests of agents get the default answer. Log
+/// lines of the plugin are dropped, because the run prints them.
+///
+/// # Errors
+/// If the plugin fails.
+pub fn scenario_sessions(
+    checked: &CheckedScenario,
+    count: u64,
+) -> Result<Vec<PlayedSession>, CommandFailure> {
+    let mut workload = checked.wired.factory.open_silent()?;
+    let indices: Vec<u64> = (0..count).collect();
+    let script = AnswerScript::default();
+    let played = play_sessions(&checked.wired.tokenizer, &mut workload, &indices, &script);
+    played.map_err(play_failure)
+}
+
 pub(crate) fn play_failure(error: PlayError) -> CommandFailure {
     match error {
         PlayError::Plugin(failure) => (*failure).into(),

@@ -14,7 +14,7 @@ use crate::cli::scenarios::scenarios;
 use crate::interrupt::Interrupts;
 use duration::RunDuration;
 use sections::row;
-use veeksha_app::{CommandFailure, Loaded, Variant, collect_errors, require_target};
+use veeksha_app::{CheckedScenario, CommandFailure, Loaded, Variant, collect_errors, require_target};
 use veeksha_present::terminal;
 
 /// Width of the table where the width of the terminal is unknown.
@@ -69,6 +69,11 @@ pub(super) fn sound(
         })
     });
     collect_errors(looked_at.collect())
+}
+
+/// Returns the sections of a plan, those of workload and traffic first.
+pub(super) fn plan_sections(checked: &CheckedScenario) -> Result<Vec<Section>, CommandFailure> {
+    sections::sections(&checked.scenario, &checked.wired).map(|(sections, _)| sections)
 }
 
 fn checked(loaded: Loaded) -> Result<CheckedRun, CommandFailure> {

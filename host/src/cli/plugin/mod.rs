@@ -28,6 +28,7 @@ use keys::{KeygenArgs, SignArgs};
 use lock::LockArgs;
 use new::NewPluginArgs;
 use pack::PackArgs;
+pub(super) use project_failure::project_failure;
 use run::RunPluginArgs;
 use test::TestPluginArgs;
 use transfer::{PullArgs, PushArgs};

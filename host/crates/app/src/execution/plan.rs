@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use veeksha_decisions::Redact;
 use veeksha_pipeline::{SimulatedTarget, SimulatedTargets};
 use veeksha_scenario::{Client, NamedClient, Scenario};
 
@@ -176,6 +177,13 @@ pub struct CheckedScenario {
     pub scenario: Scenario,
     /// Its plugins, tokenizer and limits.
     pub wired: Wired,
+}
+
+impl CheckedScenario {
+    /// Returns the redaction of texts that are printed or written.
+    pub fn redaction(&self) -> &dyn Redact {
+        &*self.wired.redaction
+    }
 }
 
 /// Loads the plugins of a scenario and validates its target, without sending anything.

@@ -62,6 +62,28 @@ pub(crate) fn used_lock(scenario: &Scenario, folder: &Path, lock: Option<&Plugin
     (!copy.plugins().is_empty()).then(|| copy.text())
 }
 
+/// Returns the files that the keys of a scenario name, as absolute paths.
+pub(crate) fn named_files(scenario: &Scenario, folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let absolute = with_absolute_paths(scenario, folder, None);
+    for (_, component) in absolute.components() {
+        let is_file = matches!(
+            PluginReference::parse(&component.plugin),
+            Ok(PluginReference::File(_))
+        );
+        found.extend(is_file.then(|| PathBuf::from(&component.plugin)));
+        found.extend(component.files.values().cloned());
+    }
+    match absolute.session_generator {
+        Generator::Trace(trace) => found.push(trace.keys.trace_file),
+        Generator::Lua { files, .. } | Generator::Replay { files, .. } => found.extend(files.into_values()),
+        Generator::Shipped { .. } | Generator::Wasm { .. } => {}
+    }
+    let clients = std::iter::once(absolute.client).chain(absolute.clients.into_values());
+    found.extend(clients.filter_map(|client| client.chat_template));
+    found
+}
+
 /// Returns the scenario with every path relative to its folder made absolute, and with the digests
 /// of the lock in references to registries.
 pub(crate) fn with_absolute_paths(scenario: &Scenario, folder: &Path, lock: Option<&PluginLock>) -> Scenario {

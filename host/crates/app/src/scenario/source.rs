@@ -9,6 +9,7 @@ use veeksha_model::REDACTED;
 use veeksha_scenario::{Document, Documents, Node, Place, Scenario, ScenarioError, Value, is_secret_path};
 
 use crate::failure::CommandFailure;
+use crate::scenario::absolute_paths;
 use crate::scenario::command_line_grant::CommandLineGrant;
 use crate::scenario::decision_redaction::DecisionRedaction;
 use crate::scenario::scenario_copy::{self, PluginDigest, ScenarioCopy};
@@ -34,6 +35,8 @@ pub struct Loaded {
     /// Plugins of the recorded run that this scenario repeats.
     recorded_plugins: Vec<PluginDigest>,
     folder: PathBuf,
+    /// The file, and those that it requires or includes.
+    files: Vec<PathBuf>,
     cache: Option<PathBuf>,
     /// `evaluators` as written, with positions, because some errors in them are found only after
     /// plugins are open.
@@ -53,6 +56,22 @@ impl Loaded {
     /// Returns the folder of the scenario's file, to which its paths are relative.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// Returns the files on which the scenario depends: its file, those that it requires or
+    /// includes, and those that its keys name, whether they exist or not. Paths are absolute.
+    pub fn input_files(&self) -> Vec<PathBuf> {
+        let profiles = self.scenario.all_clients();
+        let profiles = profiles.filter_map(|named| Some(self.folder.join(named.client.sim_profile()?)));
+        let own = self
+            .files
+            .iter()
+            .cloned()
+            .chain(profiles.filter(|path| path.is_file()));
+        let own = own.chain([self.folder.join(veeksha_manifest::lock::LOCK_FILE)]);
+        own.filter_map(|path| std::path::absolute(path).ok())
+            .chain(absolute_paths::named_files(&self.scenario, &self.folder))
+            .collect()
     }
 
     /// Returns the folder of cached components and tokenizers; `None` if the cache is disabled.
@@ -96,6 +115,8 @@ pub struct Source {
     documents: Documents,
     lua: Option<LuaScenario>,
     folder: PathBuf,
+    /// The file, and those that it requires or includes.
+    files: Vec<PathBuf>,
     /// Set if the source is a run folder.
     recorded: Option<RecordedSource>,
     grants: Vec<CommandLineGrant>,
@@ -118,6 +139,7 @@ impl Source {
             let lua = LuaScenario::load(path, LuaLimits::default()).map_err(CommandFailure::usage)?;
             return Ok(Source {
                 documents: lua.documents.clone(),
+                files: lua.files().map(|(file, _)| folder.join(file)).collect(),
                 lua: Some(lua),
                 folder,
                 recorded: None,
@@ -127,10 +149,15 @@ impl Source {
         let text = read_text(path).map_err(|reason| {
             CommandFailure::usage(format!("cannot read the scenario {}: {reason}", path.display()))
         })?;
-        let documents = Documents::from_yaml(&text, path, &mut |path: &Path| read_text(path));
+        let mut files = vec![path.to_owned()];
+        let documents = Documents::from_yaml(&text, path, &mut |path: &Path| {
+            files.push(path.to_owned());
+            read_text(path)
+        });
         Ok(Source {
             documents: documents.map_err(CommandFailure::usage)?,
             lua: None,
+            files,
             folder,
             recorded: None,
             grants: Vec::new(),
@@ -149,6 +176,7 @@ impl Source {
             documents: Documents::new(recorded.document.root),
             lua: recorded.lua,
             folder: folder.to_owned(),
+            files: vec![config],
             recorded: Some(RecordedSource {
                 index: recorded.index,
                 plugins: recorded.plugins,
@@ -163,6 +191,7 @@ impl Source {
             documents: Documents::new(document.root),
             lua: None,
             folder,
+            files: Vec::new(),
             recorded: None,
             grants: Vec::new(),
         }
@@ -205,6 +234,7 @@ impl Source {
             .map_err(CommandFailure::usage)?;
         let mut loaded = settled(document, lua, self.folder, no_cache, 0, self.recorded.as_ref())?;
         loaded.grants = self.grants;
+        loaded.files = self.files;
         Ok(loaded)
     }
 
@@ -225,6 +255,7 @@ impl Source {
                 let (folder, recorded) = (self.folder.clone(), self.recorded.as_ref());
                 let mut loaded = settled(cell.document, lua, folder, no_cache, cell.scenario, recorded)?;
                 loaded.grants.clone_from(&self.grants);
+                loaded.files.clone_from(&self.files);
                 Ok(loaded)
             });
             settled_variants.push((cell.settings, loaded));
@@ -343,6 +374,7 @@ fn settled(
         secrets,
         recorded_plugins: recorded.map_or_else(Vec::new, |recorded| recorded.plugins.clone()),
         folder,
+        files: Vec::new(),
         cache,
         evaluators: Node::new(Value::Map(evaluators.into_iter().collect())),
         grants: Vec::new(),

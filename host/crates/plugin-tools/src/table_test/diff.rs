@@ -9,7 +9,7 @@ const MAX_LINES: usize = 2_000;
 const MAX_PRINTED: usize = 60;
 
 /// Returns the lines that differ, with `-` for those of `expected` and `+` for those of `found`.
-pub(crate) fn diff(expected: &str, found: &str) -> String {
+pub fn diff(expected: &str, found: &str) -> String {
     let (expected, found): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), found.lines().collect());
     let start = expected
         .iter()

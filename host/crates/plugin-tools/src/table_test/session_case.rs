@@ -5,6 +5,7 @@ use veeksha_app::CommandFailure;
 use veeksha_manifest::PluginKind;
 use veeksha_model::{SessionId, seconds};
 use veeksha_ports::{PluginFailure, PluginFailureKind, Workload};
+use veeksha_prompt::Tokenizer;
 
 use super::format::TestCase;
 use super::session_view::{sessions_json, sessions_view};
@@ -83,7 +84,7 @@ pub(crate) fn sessions(
     };
     let mut workload = plugin.workload(kind, settings)?.open_silent()?;
     let length = workload.length()?;
-    let played = play(plugin, &mut workload, &indices, &script)?;
+    let played = play(plugin.host().tokenizer(), &mut workload, &indices, &script)?;
     let mut value = sessions_view(&played)?;
     if let (Value::Object(members), Some(length)) = (&mut value, length) {
         members.insert("length".to_owned(), length.into());
@@ -96,12 +97,11 @@ pub(crate) fn sessions(
 
 /// Plays sessions of an open workload. Sessions behind its end are left out.
 pub(crate) fn play(
-    plugin: &OpenedPlugin,
+    tokenizer: &Tokenizer,
     workload: &mut Workload,
     indices: &[u64],
     script: &AnswerScript,
 ) -> Result<Vec<PlayedSession>, PlayError> {
-    let tokenizer = plugin.host().tokenizer();
     let mut played = Vec::new();
     for index in indices {
         let session = SessionId(*index);

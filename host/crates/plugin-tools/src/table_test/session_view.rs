@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use veeksha_app::CommandFailure;
-use veeksha_decisions::CanonicalSteps;
+use veeksha_decisions::{CanonicalSteps, PrintableSteps, Redact, Verbatim};
 
 use crate::json_layout::broken_into_lines;
 use crate::play::PlayedSession;
@@ -13,11 +13,26 @@ use crate::play::PlayedSession;
 /// # Errors
 /// None for plain data.
 pub fn sessions_json(sessions: &[PlayedSession]) -> Result<String, CommandFailure> {
+    redacted_sessions_json(sessions, &Verbatim)
+}
+
+/// Returns the same without secrets.
+///
+/// # Errors
+/// None for plain data.
+pub fn redacted_sessions_json(
+    sessions: &[PlayedSession],
+    redact: &dyn Redact,
+) -> Result<String, CommandFailure> {
     let steps: Vec<_> = sessions
         .iter()
         .flat_map(|session| session.steps.iter().cloned())
         .collect();
-    let compact = serde_json::to_string(&CanonicalSteps(&steps)).map_err(CommandFailure::internal)?;
+    let compact = serde_json::to_string(&PrintableSteps {
+        steps: &steps,
+        redact,
+    })
+    .map_err(CommandFailure::internal)?;
     Ok(broken_into_lines(&compact))
 }
 

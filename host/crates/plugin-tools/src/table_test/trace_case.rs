@@ -40,7 +40,12 @@ pub(crate) fn flavor(
         .as_ref()
         .map_or_else(one_pass, |choice| choice.indices());
     let mut workload = opened.factory().open_silent()?;
-    let played = play(plugin, &mut workload, &indices, &AnswerScript::default())?;
+    let played = play(
+        plugin.host().tokenizer(),
+        &mut workload,
+        &indices,
+        &AnswerScript::default(),
+    )?;
     Ok(CaseResult {
         value: sessions_view(&played)?,
         snapshot: sessions_json(&played)?,
