@@ -22,6 +22,7 @@ mod complete_messages;
 mod connections;
 mod critical_path;
 mod decisions;
+mod dev;
 mod doctor;
 mod documented;
 mod documents;

@@ -1,7 +1,7 @@
 //! Projects in Rust: made by `plugin new`, built with the pinned toolchain, run.
 
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
@@ -33,16 +33,11 @@ fn pinned_toolchain() -> Option<PathBuf> {
     folder.join("pin").exists().then_some(folder)
 }
 
-/// Runs the program with the crates of this workspace's lock file, and one target folder.
-fn offline(folder: &Path, arguments: &[&str]) -> Output {
+/// The program with the crates of this workspace's lock file, and one target folder.
+pub(crate) fn offline_program(folder: &Path) -> Command {
     let mut program = program();
     if let Some(toolchain) = pinned_toolchain() {
         program.env("VEEKSHA_GUEST_TOOLCHAIN", toolchain);
-    }
-    if arguments[0] == "run" {
-        program.args(arguments).args(UNJUDGED);
-    } else {
-        program.args(arguments);
     }
     program
         .current_dir(folder)
@@ -51,12 +46,21 @@ fn offline(folder: &Path, arguments: &[&str]) -> Output {
             "CARGO_TARGET_DIR",
             Path::new(env!("CARGO_TARGET_TMPDIR")).join("rust-projects"),
         )
-        .env_remove("RUSTFLAGS")
-        .output()
-        .expect("the program starts")
+        .env_remove("RUSTFLAGS");
+    program
 }
 
-fn replace(path: &Path, from: &str, to: &str) {
+fn offline(folder: &Path, arguments: &[&str]) -> Output {
+    let mut program = offline_program(folder);
+    if arguments[0] == "run" {
+        program.args(arguments).args(UNJUDGED);
+    } else {
+        program.args(arguments);
+    }
+    program.output().expect("the program starts")
+}
+
+pub(crate) fn replace(path: &Path, from: &str, to: &str) {
     let text = std::fs::read_to_string(path).expect("a source");
     assert!(text.contains(from), "no {from:?} in {}", path.display());
     std::fs::write(path, text.replace(from, to)).expect("a source");
@@ -77,7 +81,7 @@ fn project(folder: &Path, kind: &str) -> PathBuf {
 }
 
 /// Returns true if a build found no compiler. The test then counts as skipped.
-fn is_without_compiler(output: &Output) -> bool {
+pub(crate) fn is_without_compiler(output: &Output) -> bool {
     let message = stderr(output);
     let is_without = message.contains("a Rust compiler for");
     if is_without {

@@ -45,7 +45,7 @@ pub use evaluation::evaluate::{EvaluateOptions, Reevaluation};
 pub use evaluation::{builtin_evaluator, health_expectation, objectives};
 pub use execution::mode::ShardSpec;
 pub use execution::plan::{CheckedScenario, RunPlan, SimulationPlan, check, plan, plan_simulation};
-pub use execution::run::{RunOptions, run, simulate};
+pub use execution::run::{RunOptions, run, simulate, simulate_metrics};
 pub use execution::wiring::Wired;
 pub use failure::{CommandFailure, OUTPUT_DIR};
 pub use record::recorded_run::RecordedRun;

@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use veeksha_app::{
-    CommandFailure, CompatOptions, Control, Loaded, ShardSpec, collect_errors, plan_simulation,
-};
+use veeksha_app::{CommandFailure, Control, Loaded, ShardSpec, collect_errors, plan_simulation};
 use veeksha_clock::RunClock;
 use veeksha_dev::{CycleResults, MetricValue, SessionText, WatchedInputs};
 use veeksha_metrics::{Evaluation, Metric};
@@ -158,7 +156,7 @@ impl Cycles<'_> {
         loaded.scenario.runtime.max_sessions = i64::try_from(count).unwrap_or(i64::MAX);
         let plan = plan_simulation(loaded, ShardSpec::default(), self.args.profile.as_deref())?;
         crate::cli::output::notes(plan.notes());
-        let conclusion = veeksha_app::simulate(plan, &CompatOptions::default(), self.control)?;
+        let conclusion = veeksha_app::simulate_metrics(plan, self.control)?;
         let evaluation = &conclusion.results.evaluation;
         let results = CycleResults {
             sessions: Vec::new(),

@@ -179,6 +179,24 @@ pub fn simulate(
     compat: &CompatOptions,
     control: &Control,
 ) -> Result<Conclusion, CommandFailure> {
+    simulate_with(plan, compat, control, true)
+}
+
+/// Carries out a run in virtual time for its metrics. Its folder has the record, and no result
+/// files, tables and plots, whose writing takes most of the time of a short run.
+///
+/// # Errors
+/// If the run could not start or could not be carried out.
+pub fn simulate_metrics(plan: SimulationPlan, control: &Control) -> Result<Conclusion, CommandFailure> {
+    simulate_with(plan, &CompatOptions::default(), control, false)
+}
+
+fn simulate_with(
+    plan: SimulationPlan,
+    compat: &CompatOptions,
+    control: &Control,
+    has_files: bool,
+) -> Result<Conclusion, CommandFailure> {
     let SimulationPlan {
         copy,
         scenario,
@@ -213,7 +231,7 @@ pub fn simulate(
         }
     };
     let finished = FinishedRun::new(collected, Some(end), accuracy);
-    let mut conclusion = conclude(Some(&folder), finished, OUTPUT_DIR);
+    let mut conclusion = conclude(Some(&folder).filter(|_| has_files), finished, OUTPUT_DIR);
     conclusion.messages.extend(ramp_hint(&scenario, &conclusion));
     Ok(conclusion)
 }
