@@ -141,7 +141,7 @@ fn each_save_of_a_scenario_prints_the_difference() {
     watching.expect(&["changed: sizes.lua", "no difference", WAITING]);
 
     std::fs::write(&scenario, longer.replace("max_sessions", "max_session")).expect("a scenario");
-    watching.expect(&["did you mean max_sessions?", WAITING]);
+    watching.expect(&["did you mean `max_sessions`?", WAITING]);
     watching.end();
     let left = std::fs::read_dir(folder.path()).expect("a folder").count();
     assert_eq!(left, 2, "no run folder is written");
