@@ -9,7 +9,6 @@ use clap_complete::Shell;
 use veeksha_app::{CommandFailure, CompatOptions, ShardSpec};
 use veeksha_metrics::WhatIf;
 
-use crate::cli::dev::DevArgs;
 use crate::cli::plugin::PluginCommand;
 
 /// Benchmarks LLM inference servers and reports how accurate each measurement is.
@@ -165,6 +164,22 @@ pub(crate) struct SimulateArgs {
     /// target, else `default`.
     #[arg(long)]
     pub(crate) profile: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DevArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// The number of sessions to simulate, from the first on.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) sessions: u32,
+    /// The engine to simulate: the name of a profile or a YAML file. Default: that of a `sim://`
+    /// target, else `default`.
+    #[arg(long)]
+    pub(crate) profile: Option<String>,
+    /// End after the first simulation, with its exit code.
+    #[arg(long)]
+    pub(crate) once: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -12,7 +12,7 @@ use veeksha_plugin_tools::{scenario_sessions, session_graph, table_test};
 use veeksha_present::terminal;
 use veeksha_report::Section;
 
-use super::DevArgs;
+use crate::cli::args::DevArgs;
 use crate::cli::check::plan_sections;
 use crate::cli::plugin::project_failure;
 use crate::cli::scenarios::scenarios;

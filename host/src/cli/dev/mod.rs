@@ -8,35 +8,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use clap::Args;
 use veeksha_app::{CommandFailure, Control};
 use veeksha_clock::RunClock;
 use veeksha_dev::{CycleResults, Debounce, FileChange, WatchedInputs};
 use veeksha_present::terminal;
 
-use crate::cli::args::ScenarioArgs;
+use crate::cli::args::DevArgs;
 use crate::interrupt::Interrupts;
 use cycle::{Cycles, StepTimes, resolved};
 use file_watcher::FileWatcher;
 
 /// Maximum time until an interrupt is noticed.
 const POLL: Duration = Duration::from_millis(100);
-
-#[derive(Debug, Args)]
-pub(crate) struct DevArgs {
-    #[command(flatten)]
-    pub(crate) scenario: ScenarioArgs,
-    /// The number of sessions to simulate, from the first on.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    sessions: u32,
-    /// The engine to simulate: the name of a profile or a YAML file. Default: that of a `sim://`
-    /// target, else `default`.
-    #[arg(long)]
-    profile: Option<String>,
-    /// End after the first simulation, with its exit code.
-    #[arg(long)]
-    once: bool,
-}
 
 pub(super) fn dev(
     args: &DevArgs,

@@ -8,6 +8,7 @@ use veeksha_manifest::PluginReference;
 use veeksha_manifest::lock::PluginLock;
 use veeksha_scenario::{Flavor, Generator, Scenario};
 
+use crate::scenario::source::Loaded;
 use crate::workload::component_source;
 use crate::workload::flavors::FILE_KEYS;
 
@@ -62,8 +63,26 @@ pub(crate) fn used_lock(scenario: &Scenario, folder: &Path, lock: Option<&Plugin
     (!copy.plugins().is_empty()).then(|| copy.text())
 }
 
+impl Loaded {
+    /// Returns the files on which the scenario depends: its file, those that it requires or
+    /// includes, and those that its keys name, whether they exist or not. Paths are absolute.
+    pub fn input_files(&self) -> Vec<PathBuf> {
+        let profiles = self.scenario.all_clients();
+        let profiles = profiles.filter_map(|named| Some(self.folder().join(named.client.sim_profile()?)));
+        let own = self
+            .files
+            .iter()
+            .cloned()
+            .chain(profiles.filter(|path| path.is_file()));
+        let own = own.chain([self.folder().join(veeksha_manifest::lock::LOCK_FILE)]);
+        own.filter_map(|path| std::path::absolute(path).ok())
+            .chain(named_files(&self.scenario, self.folder()))
+            .collect()
+    }
+}
+
 /// Returns the files that the keys of a scenario name, as absolute paths.
-pub(crate) fn named_files(scenario: &Scenario, folder: &Path) -> Vec<PathBuf> {
+fn named_files(scenario: &Scenario, folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let absolute = with_absolute_paths(scenario, folder, None);
     for (_, component) in absolute.components() {

@@ -9,7 +9,6 @@ use veeksha_model::REDACTED;
 use veeksha_scenario::{Document, Documents, Node, Place, Scenario, ScenarioError, Value, is_secret_path};
 
 use crate::failure::CommandFailure;
-use crate::scenario::absolute_paths;
 use crate::scenario::command_line_grant::CommandLineGrant;
 use crate::scenario::decision_redaction::DecisionRedaction;
 use crate::scenario::scenario_copy::{self, PluginDigest, ScenarioCopy};
@@ -36,7 +35,7 @@ pub struct Loaded {
     recorded_plugins: Vec<PluginDigest>,
     folder: PathBuf,
     /// The file, and those that it requires or includes.
-    files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
     cache: Option<PathBuf>,
     /// `evaluators` as written, with positions, because some errors in them are found only after
     /// plugins are open.
@@ -56,22 +55,6 @@ impl Loaded {
     /// Returns the folder of the scenario's file, to which its paths are relative.
     pub fn folder(&self) -> &Path {
         &self.folder
-    }
-
-    /// Returns the files on which the scenario depends: its file, those that it requires or
-    /// includes, and those that its keys name, whether they exist or not. Paths are absolute.
-    pub fn input_files(&self) -> Vec<PathBuf> {
-        let profiles = self.scenario.all_clients();
-        let profiles = profiles.filter_map(|named| Some(self.folder.join(named.client.sim_profile()?)));
-        let own = self
-            .files
-            .iter()
-            .cloned()
-            .chain(profiles.filter(|path| path.is_file()));
-        let own = own.chain([self.folder.join(veeksha_manifest::lock::LOCK_FILE)]);
-        own.filter_map(|path| std::path::absolute(path).ok())
-            .chain(absolute_paths::named_files(&self.scenario, &self.folder))
-            .collect()
     }
 
     /// Returns the folder of cached components and tokenizers; `None` if the cache is disabled.
