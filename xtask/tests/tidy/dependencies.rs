@@ -18,7 +18,7 @@ fn metadata() -> Metadata {
     MetadataCommand::new()
         .manifest_path(root().join("Cargo.toml"))
         .other_options(vec![
-            "--offline".into(),
+            "--locked".into(),
             "--filter-platform".into(),
             "x86_64-unknown-linux-gnu".into(),
         ])
