@@ -37,7 +37,7 @@ const GENERATED: [Generated; 4] = [
         variable: "UPDATE_DOCS",
     },
     Generated {
-        files: "docs/contract.md",
+        files: "docs/contract.md, sdk/js/veeksha/contract.ts",
         package: "xtask",
         test: &["--test", "contract_reference"],
         variable: "UPDATE_CONTRACT_PAGE",

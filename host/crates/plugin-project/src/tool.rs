@@ -60,6 +60,55 @@ pub(crate) fn run(tool: &str, command: &mut Command) -> Result<Vec<u8>, ProjectE
     })
 }
 
+/// Runs a step of an installation. Its last message is the reason of a failure.
+pub(crate) fn quietly(command: &mut Command) -> Result<(), String> {
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let messages = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let last = messages.iter().rev().find_map(|text| text.trim().lines().last());
+    Err(last.unwrap_or("failed without a message").to_owned())
+}
+
+/// Installs tools in a folder of the cache, unless `is_installed` finds them there. The folder
+/// appears as a whole, so that builds at the same time do not use one that is half installed.
+pub(crate) fn install_once(
+    folder: &Path,
+    is_installed: impl Fn(&Path) -> bool,
+    install: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<(), String> {
+    if is_installed(folder) {
+        return Ok(());
+    }
+    let parent = folder.parent().unwrap_or(folder);
+    std::fs::create_dir_all(parent).map_err(|error| error.to_string())?;
+    let temporary = tempfile::tempdir_in(parent).map_err(|error| error.to_string())?;
+    let draft = temporary.path().join("tools");
+    install(&draft)?;
+    match std::fs::rename(&draft, folder) {
+        // Another build was faster.
+        Err(_) if is_installed(folder) => Ok(()),
+        renamed => renamed.map_err(|error| error.to_string()),
+    }
+}
+
+/// Makes a folder with its parents.
+pub(crate) fn make_folder(path: &Path) -> Result<(), ProjectError> {
+    std::fs::create_dir_all(path).map_err(|error| unwritable(path, &error))
+}
+
+/// Returns the error of a file that cannot be written.
+pub(crate) fn unwritable(path: &Path, error: &std::io::Error) -> ProjectError {
+    ProjectError::Unwritable {
+        path: path.to_owned(),
+        why: error.to_string(),
+    }
+}
+
 /// Returns how a program ended: `failed with exit status 1`.
 pub(crate) fn end_of(status: ExitStatus) -> String {
     match status.code() {

@@ -1,6 +1,7 @@
 //! The languages whose projects can be built, with one file per language.
 
 mod c;
+mod javascript;
 mod lost_output;
 mod python;
 mod rust;
@@ -15,7 +16,8 @@ pub(crate) fn build_of(language: Language) -> Option<&'static dyn LanguageBuild>
         Language::Rust => Some(&rust::RustBuild),
         Language::C => Some(&c::CBuild),
         Language::Python => Some(&python::PythonBuild),
-        Language::JavaScript | Language::TypeScript | Language::Lua => None,
+        Language::JavaScript | Language::TypeScript => Some(&javascript::JavaScriptBuild),
+        Language::Lua => None,
     }
 }
 

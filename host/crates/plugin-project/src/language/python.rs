@@ -12,7 +12,7 @@ use crate::build_job::{BuildJob, LanguageBuild, ToolOutput};
 use crate::contract::{WORLD, write_world};
 use crate::error::{MissingTool, ProjectError};
 use crate::python_imports::host_modules;
-use crate::tool;
+use crate::tool::{self, make_folder, unwritable};
 
 /// The version of componentize-py. Another one has other rules for the names of a plugin's classes.
 const VERSION: &str = "0.25.1";
@@ -168,11 +168,11 @@ impl Componentizer {
             return Err(missing(searched, "there is no home folder for a private environment").into());
         };
         let folder = cache.join("tools").join(format!("componentize-py-{VERSION}"));
-        let installed = if interpreter(&folder).is_file() {
-            Ok(())
-        } else {
-            install(&folder, report)
-        };
+        let installed = tool::install_once(
+            &folder,
+            |folder| interpreter(folder).is_file(),
+            |draft| install(draft, &folder, report),
+        );
         if let Err(why) = installed {
             return Err(missing(searched, &format!("{}: {why}", folder.display())).into());
         }
@@ -204,45 +204,21 @@ fn interpreter(environment: &Path) -> PathBuf {
     }
 }
 
-/// Makes an environment with the pinned version. It appears as a whole, so that builds at the same
-/// time do not use one that is half installed.
-fn install(folder: &Path, report: &dyn Fn(&str)) -> Result<(), String> {
-    let parent = folder.parent().unwrap_or(folder);
-    std::fs::create_dir_all(parent).map_err(|error| error.to_string())?;
-    let temporary = tempfile::tempdir_in(parent).map_err(|error| error.to_string())?;
-    let environment = temporary.path().join("environment");
+/// Makes an environment with the pinned version.
+fn install(environment: &Path, folder: &Path, report: &dyn Fn(&str)) -> Result<(), String> {
     report(&format!(
         "installing componentize-py {VERSION} in {} (once)",
         folder.display()
     ));
     let python = tool::on_path("python3").ok_or("python3 is not on PATH")?;
     let requirement = format!("componentize-py=={VERSION}");
-    quietly(Command::new(python).args(["-m", "venv"]).arg(&environment))?;
-    quietly(
-        Command::new(interpreter(&environment))
+    tool::quietly(Command::new(python).args(["-m", "venv"]).arg(environment))?;
+    tool::quietly(
+        Command::new(interpreter(environment))
             .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
             .args(["--only-binary", ":all:"])
             .arg(requirement),
-    )?;
-    match std::fs::rename(&environment, folder) {
-        // Another build was faster.
-        Err(_) if interpreter(folder).is_file() => Ok(()),
-        renamed => renamed.map_err(|error| error.to_string()),
-    }
-}
-
-/// Runs a step of the installation; its last message is the reason of a failure.
-fn quietly(command: &mut Command) -> Result<(), String> {
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| error.to_string())?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let messages = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let last = messages.iter().rev().find_map(|text| text.trim().lines().last());
-    Err(last.unwrap_or("failed without a message").to_owned())
+    )
 }
 
 fn missing(mut searched: Vec<String>, private: &str) -> MissingTool {
@@ -277,17 +253,6 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), ProjectError> {
         }
     }
     Ok(())
-}
-
-fn make_folder(path: &Path) -> Result<(), ProjectError> {
-    std::fs::create_dir_all(path).map_err(|error| unwritable(path, &error))
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> ProjectError {
-    ProjectError::Unwritable {
-        path: path.to_owned(),
-        why: error.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,26 @@
+/** The interfaces of the host, as the engine passes their values: numbers of 32 bits may be negative. */
+
+declare module "veeksha:plugin/log@0.2.0" {
+  export function write(level: "debug" | "info" | "warn" | "error", message: string): void;
+}
+
+declare module "veeksha:plugin/random@0.2.0" {
+  export function words(session: number, stream: string, first: number, count: number): number[];
+}
+
+declare module "veeksha:plugin/tokens@0.2.0" {
+  export function count(text: string): number;
+  export function encode(text: string): number[];
+  export function vocabulary(): number;
+}
+
+declare module "veeksha:plugin/blobs@0.2.0" {
+  export class Blob {
+    static open(name: string): Blob;
+    size(): number;
+    read(offset: number, len: number): ArrayLike<number>;
+  }
+}
+
+/** What the engine has of the web's console. */
+declare const console: Record<"debug" | "log" | "info" | "warn" | "error", (...values: unknown[]) => void>;
