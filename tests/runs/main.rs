@@ -35,6 +35,7 @@ mod guests;
 mod headers;
 mod health;
 mod interrupts;
+mod js_projects;
 mod languages;
 mod limits;
 mod live;

@@ -7,6 +7,7 @@ import { completions } from "./completion";
 import { fromJson, schemaText, type Value } from "./config";
 import type * as contract from "./contract";
 import { lift, lower } from "./convert";
+import { Request, Session } from "./graph";
 import { Random } from "./random";
 import { guard } from "./report";
 import { fields, type Group, Parts, Results, Samples, type Trace } from "./shapes";
@@ -56,6 +57,11 @@ function length(value: unknown): number | null {
   return lower({ option: "u64" }, value, "length");
 }
 
+/** Returns what the method `session` returned: a request alone is a session. */
+function sessionOf(value: unknown): contract.Session {
+  return lower("#Session", value instanceof Request ? new Session(value) : value, "session");
+}
+
 /** Returns the interface of a session generator. */
 export function sessionGenerator(module: Record<string, unknown>, facts: Facts) {
   const { plugin, describe } = exported<SessionGenerator<any>>(module, "session-generator", facts);
@@ -82,7 +88,7 @@ export function sessionGenerator(module: Record<string, unknown>, facts: Facts) 
       return guard(() => {
         const sessions: contract.Session[] = [];
         for (let index = first; index < end; index++) {
-          sessions.push(lower("#Session", this.generator.session(index, new Random(index)), "session"));
+          sessions.push(sessionOf(this.generator.session(index, new Random(index))));
         }
         return sessions;
       });
@@ -225,7 +231,7 @@ export function traceFlavor(module: Record<string, unknown>, facts: Facts) {
     sessions(facts: contract.Facts, epoch: number, groups: contract.Group[]): contract.Session[] {
       return guard(() => {
         const trace = traceOf(facts);
-        return groups.map((group) => lower("#Session", this.flavor.session(trace, epoch, groupOf(group)), "session"));
+        return groups.map((group) => sessionOf(this.flavor.session(trace, epoch, groupOf(group))));
       });
     }
 

@@ -6,7 +6,7 @@ import type { EndpointCodecEndpoint, Guarantees, Loose } from "./shapes";
 import type { Definition, Group, Layout, Samples, Trace, Parts, Results, Verdict } from "./shapes";
 import type { Completion } from "./completion";
 import { keys, type Value } from "./config";
-import type { Session } from "./graph";
+import type { Request, Session } from "./graph";
 import { Random } from "./random";
 
 /** The configuration of a plugin without keys. */
@@ -38,7 +38,7 @@ export abstract class SessionGenerator<C = NoConfig> extends Plugin<C> {
   }
 
   /** Returns a session: a function of the configuration, the index and the random streams. */
-  abstract session(index: number, random: Random): Session;
+  abstract session(index: number, random: Random): Session | Request;
 }
 
 /** An agent: one object for each session, which decides its next step after each answer. */
@@ -105,7 +105,7 @@ export abstract class TraceFlavor<C = NoConfig, R = Record<string, unknown>> ext
   /** Returns the columns of the trace, and how its rows are grouped to sessions. */
   abstract layout(): Loose<Layout>;
   /** Returns the session of a group of rows. */
-  abstract session(trace: Trace<R>, epoch: number, group: Group<R>): Session;
+  abstract session(trace: Trace<R>, epoch: number, group: Group<R>): Session | Request;
 
   /** Returns sessions that are sent before the run, of a layout that states `warmsUp`. */
   warmup(_trace: Trace<R>, _group: Group<R>): Session[] {

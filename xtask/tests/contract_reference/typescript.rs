@@ -23,7 +23,8 @@ export type Type =
 /// Returns the module.
 pub(crate) fn render(resolve: &Resolve, package: PackageId) -> String {
     let mut types = String::from(HEAD);
-    let mut values = String::from("\n/** The named types. */\nexport const TYPES: Readonly<Record<string, Type>> = {\n");
+    let mut values =
+        String::from("\n/** The named types. */\nexport const TYPES: Readonly<Record<string, Type>> = {\n");
     for interface in resolve.packages[package].interfaces.values() {
         for id in resolve.interfaces[*interface].types.values() {
             let definition = &resolve.types[*id];
@@ -91,7 +92,11 @@ fn shape(resolve: &Resolve, definition: &TypeDef) -> Option<String> {
             text.push_str(";\n");
         }
         TypeDefKind::Enum(choice) => {
-            let names: Vec<String> = choice.cases.iter().map(|case| format!("\"{}\"", case.name)).collect();
+            let names: Vec<String> = choice
+                .cases
+                .iter()
+                .map(|case| format!("\"{}\"", case.name))
+                .collect();
             let _ = writeln!(text, "export type NAME = {};", names.join(" | "));
         }
         _ => return None,
@@ -156,7 +161,11 @@ fn value(resolve: &Resolve, definition: &TypeDef) -> Option<String> {
             Some(format!("{{ variant: {{ {} }} }}", cases.join(", ")))
         }
         TypeDefKind::Enum(choice) => {
-            let names: Vec<String> = choice.cases.iter().map(|case| format!("\"{}\"", case.name)).collect();
+            let names: Vec<String> = choice
+                .cases
+                .iter()
+                .map(|case| format!("\"{}\"", case.name))
+                .collect();
             Some(format!("{{ enum: [{}] }}", names.join(", ")))
         }
         _ => None,

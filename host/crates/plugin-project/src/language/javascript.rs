@@ -27,10 +27,7 @@ pub(super) struct JavaScriptBuild;
 
 impl LanguageBuild for JavaScriptBuild {
     fn build(&self, job: &BuildJob<'_>) -> Result<ToolOutput, ProjectError> {
-        let source = job
-            .folder
-            .join("src")
-            .join(format!("plugin.{}", extension(job)));
+        let source = job.folder.join("src").join(format!("plugin.{}", extension(job)));
         if !source.is_file() {
             return Err(ProjectError::Unreadable {
                 path: source,
@@ -115,9 +112,9 @@ impl NodeTools {
         let Some(cache) = tool::cache_folder() else {
             return Err(missing("there is no home folder for the packages").into());
         };
-        let folder = cache
-            .join("tools")
-            .join(format!("{COMPONENTIZE}-{COMPONENTIZE_VERSION}-esbuild-{ESBUILD_VERSION}"));
+        let folder = cache.join("tools").join(format!(
+            "{COMPONENTIZE}-{COMPONENTIZE_VERSION}-esbuild-{ESBUILD_VERSION}"
+        ));
         let installed = tool::install_once(
             &folder,
             |folder| folder.join("node_modules").is_dir(),
@@ -141,9 +138,7 @@ impl NodeTools {
             why: error.to_string(),
         })?;
         let of_sdk = OF_SDK.map(str::to_owned).into_iter();
-        let others = named
-            .into_iter()
-            .filter(|name| !OF_SDK.contains(&name.as_str()));
+        let others = named.into_iter().filter(|name| !OF_SDK.contains(&name.as_str()));
         Ok(of_sdk.chain(others).collect())
     }
 
@@ -202,10 +197,18 @@ fn install(draft: &Path, folder: &Path, report: &dyn Fn(&str)) -> Result<(), Str
     ));
     let npm = tool::on_path("npm").ok_or("npm is not on PATH")?;
     std::fs::create_dir_all(draft).map_err(|error| error.to_string())?;
-    std::fs::write(draft.join("package.json"), "{ \"private\": true }\n").map_err(|error| error.to_string())?;
+    std::fs::write(draft.join("package.json"), "{ \"private\": true }\n")
+        .map_err(|error| error.to_string())?;
     tool::quietly(
         Command::new(npm)
-            .args(["install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"])
+            .args([
+                "install",
+                "--silent",
+                "--no-audit",
+                "--no-fund",
+                "--ignore-scripts",
+                "--prefix",
+            ])
             .arg(draft)
             .arg(format!("{COMPONENTIZE}@{COMPONENTIZE_VERSION}"))
             .arg(format!("esbuild@{ESBUILD_VERSION}")),
@@ -221,7 +224,9 @@ fn essential(messages: &str) -> &str {
 
 fn missing(searched: &str) -> MissingTool {
     MissingTool {
-        needed: format!("Node.js 20 with {COMPONENTIZE} {COMPONENTIZE_VERSION} and esbuild {ESBUILD_VERSION}"),
+        needed: format!(
+            "Node.js 20 with {COMPONENTIZE} {COMPONENTIZE_VERSION} and esbuild {ESBUILD_VERSION}"
+        ),
         searched: vec![searched.to_owned()],
         install: vec![
             "apt install nodejs npm (then this command installs the packages itself)".to_owned(),

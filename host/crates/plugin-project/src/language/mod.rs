@@ -44,7 +44,7 @@ pub(crate) fn layout_of(language: Language) -> SdkLayout {
         },
         Language::JavaScript | Language::TypeScript => SdkLayout {
             copies: &[("js", "")],
-            replacements: &[],
+            replacements: &[("\"../../", "\"./sdk/")],
         },
         Language::C => SdkLayout {
             copies: &[("c", "")],

@@ -14,7 +14,7 @@ fn file(name: &str) -> Vec<u8> {
     std::fs::read(folder.join(name)).unwrap()
 }
 
-/// Metadata that `sdk/js/build.mjs` writes into a component: the digest of its world and its
+/// Metadata that `build.mjs` of the plugin writes into a component: the digest of its world and its
 /// script.
 #[test]
 fn the_component_is_made_of_the_source_beside_it() {
@@ -27,7 +27,7 @@ fn the_component_is_made_of_the_source_beside_it() {
     expected.extend(source.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()));
     assert!(
         file("tiered_slo.wasm").ends_with(&expected),
-        "tiered_slo.js or world.wit has changed since tiered_slo.wasm was built: run `node build.mjs ../../plugins/tiered_slo` in sdk/js"
+        "tiered_slo.js or world.wit has changed since tiered_slo.wasm was built: run `node build.mjs` in plugins/tiered_slo"
     );
 }
 

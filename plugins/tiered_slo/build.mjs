@@ -1,4 +1,4 @@
-// Builds a component from JavaScript: node build.mjs FOLDER
+// Builds the component: npm install, then node build.mjs
 //
 // FOLDER/world.wit names what the plugin imports and exports, FOLDER/<name of the folder>.js is the plugin, and the component is
 // written next to it, as <name of the folder>.wasm. The same source gives the same bytes, and the component names its source:
@@ -8,12 +8,11 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
-if (process.argv.length !== 3) fail("usage: node build.mjs FOLDER");
-const folder = resolve(process.argv[2]);
+const folder = here;
 const name = basename(folder);
 const script = join(folder, `${name}.js`);
 const world = join(folder, "world.wit");
