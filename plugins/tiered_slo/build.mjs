@@ -1,8 +1,8 @@
 // Builds the component: npm install, then node build.mjs
 //
-// FOLDER/world.wit names what the plugin imports and exports, FOLDER/<name of the folder>.js is the plugin, and the component is
-// written next to it, as <name of the folder>.wasm. The same source gives the same bytes, and the component names its source:
-// its custom section `veeksha-source` is the SHA-256 of world.wit and the script, one after the other.
+// `tiered_slo.js` and `world.wit` become `tiered_slo.wasm`. The same source gives the same bytes, and
+// the component names its source: its custom section `veeksha-source` is the SHA-256 of world.wit and
+// the script, one after the other.
 
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -12,11 +12,10 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const folder = here;
-const name = basename(folder);
-const script = join(folder, `${name}.js`);
-const world = join(folder, "world.wit");
-const component = join(folder, `${name}.wasm`);
+const name = basename(here);
+const script = join(here, `${name}.js`);
+const world = join(here, "world.wit");
+const component = join(here, `${name}.wasm`);
 
 function fail(why) {
   console.error(why);

@@ -48,11 +48,12 @@ function lineTable({ mappings, sources }) {
   let last = [0, -1, 0];
   mappings.split(";").forEach((segments, index) => {
     state[0] = 0;
-    let first;
-    for (const segment of segments ? segments.split(",") : []) {
+    const places = (segments ? segments.split(",") : []).map((segment) => {
       numbers(segment).forEach((change, field) => (state[field] += change));
-      first ??= [state[1], state[2] + 1];
-    }
+      return [state[1], state[2] + 1];
+    });
+    // The first segment of an indented line is its indentation, with the place of what is before it.
+    const first = places[1] ?? places[0];
     if (!first) return;
     const line = index + 1;
     const isNext = first[0] === last[1] && first[1] - last[2] === line - last[0];

@@ -111,9 +111,11 @@ function isWellFormed(text: string): boolean {
   return !/[\uD800-\uDFFF]/.test(text) || text.isWellFormed();
 }
 
-/** The value of a member that is left out: nothing, of the types that can have nothing. */
+/** The value of a member that is left out: nothing, of the types that can be nothing. */
 function nothing(type: Type): unknown {
   if (type === "bool") return false;
+  // Waits and delays.
+  if (type === "u64") return 0;
   if (typeof type !== "object") return undefined;
   if ("option" in type) return null;
   return "list" in type ? [] : undefined;

@@ -7,9 +7,9 @@ pub enum Language {
     Rust,
     /// Python, with componentize-py.
     Python,
-    /// JavaScript, with jco.
+    /// JavaScript, with componentize-qjs.
     JavaScript,
-    /// TypeScript, with jco.
+    /// TypeScript, with esbuild and componentize-qjs.
     TypeScript,
     /// C, with clang or zig.
     C,
