@@ -135,9 +135,9 @@ fn verify_reports_digest_signature_and_contract_in_one_code() {
     place.component("synthetic.wasm", "mine.wasm");
     place.passes(&["plugin", "pack", "mine.wasm", "-o", "mine.tar"]);
     let report = place.passes(&["plugin", "verify", "mine.tar"]);
-    assert!(report.contains("contract   PASSED"), "{report}");
+    assert!(report.contains("contract    PASSED"), "{report}");
     assert!(
-        report.contains("signature  SKIPPED  the bundle is not signed"),
+        report.contains("signature   SKIPPED the bundle is not signed"),
         "{report}"
     );
 
@@ -154,14 +154,14 @@ fn verify_reports_digest_signature_and_contract_in_one_code() {
     let output = place.run(&required);
     assert_code(&output, 4);
     assert!(
-        stdout(&output).contains("signature  FAILED"),
+        stdout(&output).contains("signature   FAILED"),
         "{}",
         stdout(&output)
     );
 
     place.passes(&["plugin", "sign", "mine.tar", "--key", "alice"]);
     assert!(
-        place.passes(&required).contains("signature  PASSED"),
+        place.passes(&required).contains("signature   PASSED"),
         "not signed"
     );
     // Another key, and trust by the file of the user.
@@ -198,6 +198,28 @@ fn verify_reports_digest_signature_and_contract_in_one_code() {
     assert_eq!(report["passed"], false);
     assert_eq!(report["checks"][2]["check"], "contract");
     assert_eq!(report["checks"][2]["passed"], false);
+    assert_eq!(report["checks"][3]["passed"], Value::Null);
+}
+
+/// A plugin that fits the contract and does not keep it.
+#[test]
+fn verify_reports_a_plugin_that_does_not_conform() {
+    let place = Workplace::new();
+    let hostile = root().join("tests/guests/dist/hostile-sessions.wasm");
+    place.passes(&["plugin", "pack", path(&hostile), "-o", "hostile.tar"]);
+    let output = place.run(&[
+        "plugin",
+        "verify",
+        "hostile.tar",
+        "--json",
+        "--config",
+        r#"{"mode": "trap"}"#,
+    ]);
+    assert_code(&output, 4);
+    let report: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(report["checks"][2]["passed"], true);
+    assert_eq!(report["checks"][3]["check"], "conformance");
+    assert_eq!(report["checks"][3]["passed"], false);
 }
 
 /// The private key is readable by its owner alone.

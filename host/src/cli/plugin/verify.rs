@@ -9,9 +9,12 @@ use veeksha_app::{BundleStore, CommandFailure, StandaloneHost, read_bundle};
 use veeksha_bundle::{Bundle, Signature};
 use veeksha_componentize::ComponentOutline;
 use veeksha_manifest::PluginKind;
+use veeksha_plugin_tools::conform::{ConformState, conform};
+use veeksha_plugin_tools::{FileForm, OpenedPlugin, PluginFile};
 use veeksha_present::terminal;
 
 use super::keys::SignatureArgs;
+use super::settings::PluginSettingArgs;
 use super::transfer::parse;
 
 #[derive(Debug, Args)]
@@ -21,12 +24,11 @@ pub(crate) struct VerifyArgs {
     bundle: String,
     #[command(flatten)]
     signatures: SignatureArgs,
+    #[command(flatten)]
+    settings: PluginSettingArgs,
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Do not read or write the cache of compiled components.
-    #[arg(long)]
-    no_cache: bool,
 }
 
 /// The result of one check.
@@ -49,7 +51,8 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<u8, CommandFailure> {
             text: bundle.digest().to_string(),
         },
         signature,
-        contract(&bundle, args.no_cache)?,
+        contract(&bundle, args.settings.no_cache)?,
+        conformance(&bundle, &args.settings)?,
     ];
     let is_good = checks.iter().all(|check| check.passed != Some(false));
     if args.json {
@@ -72,7 +75,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<u8, CommandFailure> {
                 None => "SKIPPED",
             };
             terminal::out(veeksha_model::printable_lines(&format!(
-                "{name:<10} {result:<8} {text}"
+                "{name:<11} {result:<7} {text}"
             )));
         }
     }
@@ -128,10 +131,7 @@ fn signatures(count: usize) -> String {
 /// Compiles the component and compares its interfaces with the contract.
 fn contract(bundle: &Bundle, no_cache: bool) -> Result<BundleCheck, CommandFailure> {
     let host = StandaloneHost::new(PathBuf::new(), &[], no_cache)?;
-    let name = bundle
-        .layers()
-        .next()
-        .map_or("component.wasm", |layer| layer.title);
+    let name = component_name(bundle);
     let facts = bundle.describe("bundle").map_err(CommandFailure::internal)?;
     let outline = ComponentOutline::read(bundle.component()).map_err(CommandFailure::internal)?;
     let kinds: Vec<&str> = outline.kinds().into_iter().map(PluginKind::name).collect();
@@ -149,4 +149,43 @@ fn contract(bundle: &Bundle, no_cache: bool) -> Result<BundleCheck, CommandFailu
             },
         },
     )
+}
+
+/// Calls the plugin as `plugin conform` does. A component that does not load was reported above.
+fn conformance(bundle: &Bundle, settings: &PluginSettingArgs) -> Result<BundleCheck, CommandFailure> {
+    let file = PluginFile {
+        path: PathBuf::from(component_name(bundle)),
+        form: FileForm::Component,
+        bytes: bundle.component().to_vec(),
+        project: None,
+    };
+    let name = "conformance";
+    let Ok(plugin) = OpenedPlugin::open(settings.host()?, &file) else {
+        let text = "the component was not loaded".to_owned();
+        return Ok(BundleCheck {
+            name,
+            passed: None,
+            text,
+        });
+    };
+    let report = conform(&plugin, &settings.settings()?);
+    let failed = report.checks().iter().filter_map(|(check, state)| match state {
+        ConformState::Failed(why) => Some(format!("{check}: {why}")),
+        _ => None,
+    });
+    let failed: Vec<String> = failed.collect();
+    Ok(BundleCheck {
+        name,
+        passed: Some(failed.is_empty()),
+        text: if failed.is_empty() {
+            veeksha_stats::counted(report.checks().len() as u64, "check")
+        } else {
+            failed.join("; ")
+        },
+    })
+}
+
+fn component_name(bundle: &Bundle) -> &str {
+    let first = bundle.layers().next();
+    first.map_or("component.wasm", |layer| layer.title)
 }
