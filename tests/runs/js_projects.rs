@@ -1,7 +1,7 @@
 //! Projects in TypeScript: made by `plugin new`, built with esbuild and componentize-qjs, run.
 
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
@@ -254,4 +254,58 @@ fn mistakes_of_the_source_are_explained(projects: &Projects, project: &Path) {
     );
     let message = build("import { nothing } from \"veeksha\";\nexport const x = nothing;\n");
     assert!(message.contains("nothing"), "{message}");
+}
+
+/// The compiler that checks types. Builds do not need it.
+const TYPESCRIPT: &str = "typescript@5.9.3";
+
+/// The SDK, its examples and the code of the README have no type errors.
+#[test]
+fn types_of_the_sdk_and_the_readme_fit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let installed = Command::new("npm")
+        .args([
+            "install",
+            "--silent",
+            "--no-audit",
+            "--no-fund",
+            "--ignore-scripts",
+            TYPESCRIPT,
+        ])
+        .arg("--prefix")
+        .arg(folder.path())
+        .output();
+    if !installed.is_ok_and(|output| output.status.success()) {
+        skip("js-guest", "npm is missing or cannot install typescript");
+        return;
+    }
+    let sdk = root().join("sdk/js");
+    let readme = std::fs::read_to_string(sdk.join("README.md")).expect("the README");
+    for (index, block) in readme.split("```ts\n").skip(1).enumerate() {
+        let (code, _) = block.split_once("```").expect("the end of a block");
+        std::fs::write(folder.path().join(format!("readme_{index}.ts")), code).expect("a file");
+    }
+    let examples = sdk.join("examples/*/src");
+    let guest = root().join("tests/guests/js_hostile/src");
+    let project = serde_json::json!({
+        "extends": sdk.join("tsconfig.json"),
+        "compilerOptions": { "paths": {
+            "veeksha": [sdk.join("veeksha/index.ts")],
+            "veeksha/*": [sdk.join("veeksha/*.ts")],
+        } },
+        "include": ["*.ts", sdk.join("veeksha"), examples, guest],
+    });
+    let file = folder.path().join("tsconfig.json");
+    std::fs::write(&file, project.to_string()).expect("a file");
+    let output = Command::new("node")
+        .arg(folder.path().join("node_modules/typescript/bin/tsc"))
+        .arg("--project")
+        .arg(&file)
+        .output()
+        .expect("node starts");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
 }

@@ -533,7 +533,8 @@ fn reports_rows_that_the_flavor_refuses() {
         let error = checked(text.clone(), CheckExtent::Auto, BadRowRule::Refuse, Order::File).unwrap_err();
         assert_eq!(
             folder.without_path(&error.to_string()),
-            "plugin `echo` failed in `flavor.sessions`: row 71: not this one [row]\n  input: trace, row 71"
+            "plugin `echo` failed in `flavor.sessions`: row 71: not this one [row]\n  input: trace, row 71\n  \
+             code: VP0003 (docs/plugin-errors.md)"
         );
     }
     assert!(checked(text.clone(), CheckExtent::Rows, BadRowRule::Refuse, Order::File).is_ok());
@@ -590,7 +591,7 @@ fn rejects_layout_with_duplicate_column() {
     twice.columns[1].cell = CellType::Count;
     assert_eq!(
         folder.refusal("{\"a\":1}", twice),
-        "plugin `echo` failed in `flavor.layout`: duplicate column `a` in its layout"
+        "plugin `echo` failed in `flavor.layout`: duplicate column `a` in its layout\n  code: VP0014 (docs/plugin-errors.md)"
     );
     // Values that no row has cannot be kept.
     let mut keep = layout(&["a:text"]);

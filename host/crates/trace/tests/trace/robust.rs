@@ -169,7 +169,8 @@ fn changed_file_is_an_error() {
     let error = source.sessions(4000, 2).unwrap_err();
     assert_eq!(
         folder.without_path(&error.to_string()),
-        "plugin `echo` failed in `reading rows`: trace, row 4001: the file was truncated; the file has changed since it was opened"
+        "plugin `echo` failed in `reading rows`: trace, row 4001: the file was truncated; the file has \
+         changed since it was opened\n  code: VP0001 (docs/plugin-errors.md)"
     );
     // Other bytes in the same places.
     std::fs::write(&path, rows.replace('"', "'")).unwrap();

@@ -102,6 +102,7 @@ fn refusal_during_the_run_names_the_rows() {
     let error = source(&trace).sessions(4, 4).unwrap_err();
     assert_eq!(
         folder.without_path(&error.to_string()),
-        "plugin `echo` failed in `flavor.sessions`: row 3: not this one [row]\n  input: trace, rows 3, 5 (epoch 1)"
+        "plugin `echo` failed in `flavor.sessions`: row 3: not this one [row]\n  input: trace, rows 3, 5 (epoch 1)\n  \
+         code: VP0003 (docs/plugin-errors.md)"
     );
 }
