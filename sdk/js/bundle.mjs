@@ -2,8 +2,8 @@
 // node bundle.mjs TOOLS PROJECT ENTRY OUTPUT
 //
 // TOOLS is the folder with node_modules/esbuild, PROJECT that of the plugin, ENTRY the module that
-// `veeksha-host plugin build` writes. The interfaces of the host that the module imports are printed
-// as a JSON array. The module's last line maps its lines to those of the sources, for messages.
+// `veeksha-host plugin build` writes. The interfaces of the host that it imports are printed as a
+// JSON array. The module's last line maps its lines to those of the sources, for messages.
 
 import { createRequire } from "node:module";
 import { appendFileSync } from "node:fs";
@@ -37,11 +37,13 @@ const built = await esbuild
 const [{ imports }] = Object.values(built.metafile.outputs).filter((file) => file.entryPoint);
 const named = imports.map(({ path }) => /^veeksha:plugin\/(.+)@/.exec(path)?.[1]).filter(Boolean);
 
-const map = JSON.parse(await import("node:fs/promises").then((fs) => fs.readFile(`${output}.map`, "utf8")));
+const map = JSON.parse(
+  await import("node:fs/promises").then((fs) => fs.readFile(`${output}.map`, "utf8")),
+);
 appendFileSync(output, `\nglobalThis.__veekshaLines = ${JSON.stringify(lineTable(map))};\n`);
 console.log(JSON.stringify([...new Set(named)]));
 
-// The source and line of each line of the bundle, without the lines that follow from the one before.
+// The source and line of each line of the bundle, without those that follow from the one before.
 function lineTable({ mappings, sources }) {
   const lines = [];
   const state = [0, 0, 0, 0];
@@ -52,7 +54,7 @@ function lineTable({ mappings, sources }) {
       numbers(segment).forEach((change, field) => (state[field] += change));
       return [state[1], state[2] + 1];
     });
-    // The first segment of an indented line is its indentation, with the place of what is before it.
+    // The first segment of an indented line is its indentation, with the place before it.
     const first = places[1] ?? places[0];
     if (!first) return;
     const line = index + 1;

@@ -122,7 +122,7 @@ fn a_plugin_in_javascript_imports_what_it_uses() {
     assert!(stdout(&printed).contains("Hello"), "{}", stdout(&printed));
 }
 
-/// Misbehavior by its name, and what the message has besides. LINE is the marked line of the source.
+/// Misbehavior by its name, and parts of the message. LINE is the marked line of the source.
 const MISBEHAVIOR: [(&str, &[&str]); 19] = [
     ("exception", &["SyntaxError", "LINE", "[exception]"]),
     ("key", &["TypeError", "LINE"]),
@@ -144,7 +144,7 @@ const MISBEHAVIOR: [(&str, &[&str]); 19] = [
     ),
     (
         "misspelled",
-        &["session: unknown member `lables`", "did you mean `labels`?"],
+        &["session: unknown member `labelz`", "did you mean `labels`?"],
     ),
     (
         "role",

@@ -1,7 +1,15 @@
 /** Finished requests, as metrics and checks receive them. */
 
 import { lift } from "./convert";
-import type { Batch, FailedRequest, NewConnection, ReplayedRequest, Status, Trigger, Usage } from "./contract";
+import type {
+  Batch,
+  FailedRequest,
+  NewConnection,
+  ReplayedRequest,
+  Status,
+  Trigger,
+  Usage,
+} from "./contract";
 
 export type { Status } from "./contract";
 
@@ -23,8 +31,8 @@ function unless(absent: number, value: number): number | null {
 /**
  * One finished request. It has observations, nothing derived.
  *
- * Times are nanoseconds since the start of the run. What does not exist is null, never 0. Values are
- * read from the columns of the batch when they are asked for.
+ * Times are nanoseconds since the start of the run. What does not exist is null, never 0. Values
+ * are read from the columns of the batch when they are asked for.
  */
 export class Completion {
   constructor(
@@ -63,7 +71,9 @@ export class Completion {
 
   /** The awaited event of each parent; a number for one that this package does not know yet. */
   get parentTriggers(): (Trigger | number)[] {
-    return this.part(this.batch.parentTriggers, this.batch.parentsEnd).map((number) => TRIGGERS[number] ?? number);
+    return this.part(this.batch.parentTriggers, this.batch.parentsEnd).map(
+      (number) => TRIGGERS[number] ?? number,
+    );
   }
 
   /** The time after the event of each parent. */
@@ -152,12 +162,16 @@ export class Completion {
 
   /** Tokens in each of these chunks; null where that is not known. */
   get chunkTokens(): number[] | null {
-    return this.batch.chunkTokensKnown[this.place] ? this.part(this.batch.chunkTokens, this.batch.chunksEnd) : null;
+    return this.batch.chunkTokensKnown[this.place]
+      ? this.part(this.batch.chunkTokens, this.batch.chunksEnd)
+      : null;
   }
 
   /** The content of each of these chunks. */
   get chunkKinds(): ChunkKind[] {
-    return this.part(this.batch.chunkKinds, this.batch.chunksEnd).map((kind) => KINDS[kind] ?? "other");
+    return this.part(this.batch.chunkKinds, this.batch.chunksEnd).map(
+      (kind) => KINDS[kind] ?? "other",
+    );
   }
 
   /** Tokens of the new messages, as specified by the workload. */
@@ -201,7 +215,12 @@ export class Completion {
     const prompt = unless(NONE, usagePrompt[this.place]!);
     if (prompt === null) return null;
     const cached = unless(NONE, usageCached[this.place]!);
-    return { prompt, completion: usageCompletion[this.place]!, cached, reasoning: unless(NONE, usageReasoning[this.place]!) };
+    return {
+      prompt,
+      completion: usageCompletion[this.place]!,
+      cached,
+      reasoning: unless(NONE, usageReasoning[this.place]!),
+    };
   }
 
   /** Prompt tokens that an unbounded prefix cache would have held. */

@@ -11,7 +11,16 @@ import { Request, Session } from "./graph";
 import { Random } from "./random";
 import { guard } from "./report";
 import { fields, type Group, Parts, Results, Samples, type Trace } from "./shapes";
-import type { Agent, ArrivalProcess, EndpointCodec, Metric, RequestCheck, SessionGenerator, SloCheck, TraceFlavor } from "./plugins";
+import type {
+  Agent,
+  ArrivalProcess,
+  EndpointCodec,
+  Metric,
+  RequestCheck,
+  SessionGenerator,
+  SloCheck,
+  TraceFlavor,
+} from "./plugins";
 
 interface PluginClass<P> {
   readonly kind: string;
@@ -33,7 +42,9 @@ interface Exported<P> {
 
 /** Returns the class of a kind among what the plugin's module exports. */
 function exported<P>(module: Record<string, unknown>, kind: string, facts: Facts): Exported<P> {
-  const classes = Object.values(module).filter((value) => (value as PluginClass<P>)?.kind === kind) as PluginClass<P>[];
+  const classes = Object.values(module).filter(
+    (value) => (value as PluginClass<P>)?.kind === kind,
+  ) as PluginClass<P>[];
   if (classes.length !== 1) {
     const found = classes.length === 0 ? "no class" : `${classes.length} classes`;
     throw new Error(`src/plugin: ${found} of the kind ${kind}; export one, as plugin.toml states`);
@@ -104,13 +115,19 @@ const liftToolResult = lift<contract.ToolResult>("ToolResult");
 /** Returns the interface of an agent generator. */
 export function agentGenerator(module: Record<string, unknown>, facts: Facts) {
   const { plugin, describe } = exported<Agent<any>>(module, "agent-generator", facts);
-  const statics = plugin as unknown as { guarantees(config: unknown): unknown; sessions(config: unknown): unknown };
+  const statics = plugin as unknown as {
+    guarantees(config: unknown): unknown;
+    sessions(config: unknown): unknown;
+  };
 
   class LiveAgent {
     /** `agent` is dropped at the end of its session: the engine keeps the resource itself. */
     constructor(private agent: Agent<any> | null) {}
 
-    private step(name: string, call: (agent: Agent<any>) => Step | null | undefined): contract.Step {
+    private step(
+      name: string,
+      call: (agent: Agent<any>) => Step | null | undefined,
+    ): contract.Step {
       const agent = this.agent;
       this.agent = null;
       return guard(() => {
@@ -129,11 +146,17 @@ export function agentGenerator(module: Record<string, unknown>, facts: Facts) {
     }
 
     cancelled(response: contract.Response) {
-      return this.step("cancelled", (agent) => agent.cancelled(liftResponse(response)) ?? Step.wait());
+      return this.step(
+        "cancelled",
+        (agent) => agent.cancelled(liftResponse(response)) ?? Step.wait(),
+      );
     }
 
     toolEnded(ended: contract.ToolResult) {
-      return this.step("toolEnded", (agent) => agent.toolEnded(liftToolResult(ended)) ?? Step.wait());
+      return this.step(
+        "toolEnded",
+        (agent) => agent.toolEnded(liftToolResult(ended)) ?? Step.wait(),
+      );
     }
   }
 
@@ -252,7 +275,11 @@ export function endpointCodec(module: Record<string, unknown>, facts: Facts) {
 
   function endpointOf(codec: EndpointCodec<any>): contract.Endpoint {
     const endpoint = codec.endpoint();
-    return lower("#Endpoint", { ...endpoint, request: JSON.stringify(endpoint.request) }, "endpoint");
+    return lower(
+      "#Endpoint",
+      { ...endpoint, request: JSON.stringify(endpoint.request) },
+      "endpoint",
+    );
   }
 
   class Codec {
@@ -308,7 +335,9 @@ export function metric(module: Record<string, unknown>, facts: Facts) {
 
     observe(batch: contract.Batch): contract.Sample[] {
       return this.samples("observe", (samples) => {
-        completions(batch).forEach((request, place) => this.metric.observe(request, samples.ofRequest(place)));
+        completions(batch).forEach((request, place) =>
+          this.metric.observe(request, samples.ofRequest(place)),
+        );
       });
     }
 
@@ -338,7 +367,11 @@ export function requestCheck(module: Record<string, unknown>, facts: Facts) {
     }
 
     judge(batch: contract.Batch): boolean[] {
-      return guard(() => completions(batch).map((request) => lower("bool", this.requestCheck.isGood(request), "isGood")));
+      return guard(() =>
+        completions(batch).map((request) =>
+          lower("bool", this.requestCheck.isGood(request), "isGood"),
+        ),
+      );
     }
   }
   return { describe, Checker };

@@ -42,17 +42,30 @@ interface Range {
 }
 
 function refuse(expected: string, value: unknown, path: string): PluginError {
-  const found = Array.isArray(value) ? "a list" : typeof value === "string" ? `the text ${show(value)}` : show(value);
+  const found = Array.isArray(value)
+    ? "a list"
+    : typeof value === "string"
+      ? `the text ${show(value)}`
+      : show(value);
   return PluginError.config(path, `expected ${expected}, found ${found}`);
 }
 
-function describe<T>(schema: Json, description: string, options: Default<T>, read: Value<T>["read"]): Value<T> {
+function describe<T>(
+  schema: Json,
+  description: string,
+  options: Default<T>,
+  read: Value<T>["read"],
+): Value<T> {
   const isOptional = options.default !== undefined;
   const extra = isOptional ? { description, default: options.default } : { description };
   return { schema: { ...schema, ...extra }, isOptional, read };
 }
 
-function numeric(noun: string, isRight: (value: number) => boolean, range: Range): Value<number>["read"] {
+function numeric(
+  noun: string,
+  isRight: (value: number) => boolean,
+  range: Range,
+): Value<number>["read"] {
   const { min, max } = range;
   const limits = [
     [undefined, ""],
@@ -62,7 +75,11 @@ function numeric(noun: string, isRight: (value: number) => boolean, range: Range
   ].find(([holds]) => holds === true);
   const expected = `${noun}${limits?.[1] ?? ""}`;
   return (value, path) => {
-    const fits = typeof value === "number" && isRight(value) && value >= (min ?? -Infinity) && value <= (max ?? Infinity);
+    const fits =
+      typeof value === "number" &&
+      isRight(value) &&
+      value >= (min ?? -Infinity) &&
+      value <= (max ?? Infinity);
     if (!fits) throw refuse(expected, value, path);
     return value;
   };
@@ -93,10 +110,20 @@ export function string<const T extends string = string>(
   options: Default<T> & { oneOf?: readonly T[] } = {},
 ): Value<T> {
   const { oneOf } = options;
-  return describe({ type: "string", ...(oneOf ? { enum: oneOf } : {}) }, description, options, (value, path) => {
-    if (typeof value === "string" && (!oneOf || (oneOf as readonly string[]).includes(value))) return value as T;
-    throw refuse(oneOf ? `one of ${oneOf.map((known) => JSON.stringify(known)).join(", ")}` : "a text", value, path);
-  });
+  return describe(
+    { type: "string", ...(oneOf ? { enum: oneOf } : {}) },
+    description,
+    options,
+    (value, path) => {
+      if (typeof value === "string" && (!oneOf || (oneOf as readonly string[]).includes(value)))
+        return value as T;
+      throw refuse(
+        oneOf ? `one of ${oneOf.map((known) => JSON.stringify(known)).join(", ")}` : "a text",
+        value,
+        path,
+      );
+    },
+  );
 }
 
 /** Describes `true` or `false`. */
@@ -108,7 +135,11 @@ export function truth(description: string, options: Default<boolean> = {}): Valu
 }
 
 /** Describes a list of values. */
-export function list<T>(item: Value<T>, description: string, options: Default<T[]> = {}): Value<T[]> {
+export function list<T>(
+  item: Value<T>,
+  description: string,
+  options: Default<T[]> = {},
+): Value<T[]> {
   return describe({ type: "array", items: item.schema }, description, options, (value, path) => {
     if (!Array.isArray(value)) throw refuse("a list", value, path);
     return value.map((element, place) => item.read(element, `${path}/${place}`));
@@ -116,23 +147,45 @@ export function list<T>(item: Value<T>, description: string, options: Default<T[
 }
 
 /** Describes an object with any keys. */
-export function map<T>(item: Value<T>, description: string, options: Default<Record<string, T>> = {}): Value<Record<string, T>> {
-  return describe({ type: "object", additionalProperties: item.schema }, description, options, (value, path) => {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) throw refuse("an object", value, path);
-    return Object.fromEntries(Object.entries(value).map(([key, element]) => [key, item.read(element, pointer(path, key))]));
-  });
+export function map<T>(
+  item: Value<T>,
+  description: string,
+  options: Default<Record<string, T>> = {},
+): Value<Record<string, T>> {
+  return describe(
+    { type: "object", additionalProperties: item.schema },
+    description,
+    options,
+    (value, path) => {
+      if (typeof value !== "object" || value === null || Array.isArray(value))
+        throw refuse("an object", value, path);
+      return Object.fromEntries(
+        Object.entries(value).map(([key, element]) => [
+          key,
+          item.read(element, pointer(path, key)),
+        ]),
+      );
+    },
+  );
 }
 
 /** Describes a key that may be left out, or be null: it is then null. */
 export function optional<T>(inner: Value<T>): Value<T | null> {
   const schema = { anyOf: [inner.schema, { type: "null" }], default: null };
-  return { schema, isOptional: true, read: (value, path) => (value == null ? null : inner.read(value, path)) };
+  return {
+    schema,
+    isOptional: true,
+    read: (value, path) => (value == null ? null : inner.read(value, path)),
+  };
 }
 
 type Members = Record<string, Value<any>>;
 
 /** Describes an object with these keys. */
-export function keys<M extends Members>(members: M, description?: string): Value<{ [K in keyof M]: ValueOf<M[K]> }> {
+export function keys<M extends Members>(
+  members: M,
+  description?: string,
+): Value<{ [K in keyof M]: ValueOf<M[K]> }> {
   const names = Object.keys(members);
   const required = names.filter((name) => !members[name]!.isOptional);
   const schema = {
@@ -143,9 +196,11 @@ export function keys<M extends Members>(members: M, description?: string): Value
     additionalProperties: false,
   };
   const read = (value: unknown, path: string) => {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) throw refuse("an object", value, path);
+    if (typeof value !== "object" || value === null || Array.isArray(value))
+      throw refuse("an object", value, path);
     const given = value as Json;
-    for (const name of Object.keys(given)) if (!names.includes(name)) throw unknown(name, names, path);
+    for (const name of Object.keys(given))
+      if (!names.includes(name)) throw unknown(name, names, path);
     const found = names.map((name) => [name, member(name, members[name]!, given, path)]);
     return Object.fromEntries(found) as { [K in keyof M]: ValueOf<M[K]> };
   };
@@ -153,7 +208,8 @@ export function keys<M extends Members>(members: M, description?: string): Value
 }
 
 function member(name: string, of: Value<unknown>, given: Json, path: string): unknown {
-  if (given[name] === undefined && !of.isOptional) throw PluginError.config(path, `the key \`${name}\` is missing`);
+  if (given[name] === undefined && !of.isOptional)
+    throw PluginError.config(path, `the key \`${name}\` is missing`);
   const value = given[name] === undefined ? structuredCopy(of.schema.default) : given[name];
   return of.read(value, pointer(path, name));
 }
@@ -168,7 +224,10 @@ function pointer(path: string, key: string): string {
 }
 
 function unknown(name: string, names: string[], path: string): PluginError {
-  const listed = names.length > 0 ? `known here: ${names.map((known) => `\`${known}\``).join(", ")}` : "none is known here";
+  const listed =
+    names.length > 0
+      ? `known here: ${names.map((known) => `\`${known}\``).join(", ")}`
+      : "none is known here";
   const best = nearest(name, names);
   const message = `unknown key \`${name}\`; ${listed}`;
   return PluginError.config(pointer(path, name), message, best && `did you mean \`${best}\`?`);
@@ -176,7 +235,11 @@ function unknown(name: string, names: string[], path: string): PluginError {
 
 /** Returns the JSON schema (draft 2020-12) of a configuration, as text. */
 export function schemaText(config: Value<unknown>): string {
-  return JSON.stringify({ $schema: "https://json-schema.org/draft/2020-12/schema", title: "Config", ...config.schema });
+  return JSON.stringify({
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Config",
+    ...config.schema,
+  });
 }
 
 /** Returns the configuration of a JSON text. */

@@ -31,7 +31,7 @@ function liftOf(type: Type): Lift<any> | null {
     if (type === "u32") return (value: number) => value >>> 0;
     if (!type.startsWith("#")) return null;
     if (!lifts.has(type)) {
-      // The entry ends the recursion of a type that contains itself; no type of the contract does.
+      // The entry ends the recursion of a type that contains itself.
       lifts.set(type, null);
       lifts.set(type, liftOf(TYPES[type.slice(1)]!));
     }
@@ -39,10 +39,13 @@ function liftOf(type: Type): Lift<any> | null {
   }
   if ("list" in type) {
     const item = liftOf(type.list);
-    return item && ((values: unknown[]) => {
-      for (let i = 0; i < values.length; i++) values[i] = item(values[i]);
-      return values;
-    });
+    return (
+      item &&
+      ((values: unknown[]) => {
+        for (let i = 0; i < values.length; i++) values[i] = item(values[i]);
+        return values;
+      })
+    );
   }
   if ("option" in type) {
     const inner = liftOf(type.option);
@@ -68,16 +71,24 @@ export function lift<T>(name: string): Lift<T> {
 }
 
 function wrong(path: string, expected: string, value: unknown, hint?: string): PluginError {
-  const found = value === undefined ? "undefined; did you forget `return`, or this member?" : show(value);
-  return new PluginError("wrong-value", `${path}: expected ${expected}, got ${found}`, hint === undefined ? {} : { hint });
+  const found =
+    value === undefined ? "undefined; did you forget `return`, or this member?" : show(value);
+  return new PluginError(
+    "wrong-value",
+    `${path}: expected ${expected}, got ${found}`,
+    hint === undefined ? {} : { hint },
+  );
 }
 
 function integer(largest: number): Lower {
   return (value, path) => {
     const number = typeof value === "bigint" ? Number(value) : value;
-    if (typeof number === "number" && Number.isInteger(number) && number >= 0 && number <= largest) return number;
+    if (typeof number === "number" && Number.isInteger(number) && number >= 0 && number <= largest)
+      return number;
     const isFraction = typeof number === "number" && !Number.isInteger(number);
-    const hint = isFraction ? "Math.round makes an integer; seconds() and milliseconds() return one" : undefined;
+    const hint = isFraction
+      ? "Math.round makes an integer; seconds() and milliseconds() return one"
+      : undefined;
     throw wrong(path, `an integer from 0 to ${largest}`, value, hint);
   };
 }
@@ -100,7 +111,12 @@ function primitive(type: string): Lower {
       return (value, path) => {
         if (typeof value !== "string") throw wrong(path, "a string", value);
         if (isWellFormed(value)) return value;
-        throw wrong(path, "text that can be encoded as UTF-8", value, "it contains half of a surrogate pair");
+        throw wrong(
+          path,
+          "text that can be encoded as UTF-8",
+          value,
+          "it contains half of a surrogate pair",
+        );
       };
     default:
       throw new Error(`the contract has no type ${type}`);
@@ -124,14 +140,18 @@ function nothing(type: Type): unknown {
 function record(members: Record<string, Type>): Lower {
   const names = Object.keys(members);
   const known = new Set(names);
-  const fields = names.map((name) => [name, lowerOf(members[name]!), nothing(members[name]!)] as const);
+  const fields = names.map(
+    (name) => [name, lowerOf(members[name]!), nothing(members[name]!)] as const,
+  );
   return (value, path) => {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) throw wrong(path, "an object", value);
+    if (typeof value !== "object" || value === null || Array.isArray(value))
+      throw wrong(path, "an object", value);
     const given = value as Record<string, unknown>;
     for (const name of Object.keys(given)) {
       if (known.has(name)) continue;
       const best = nearest(name, names);
-      const hint = best === undefined ? `known members: ${names.join(", ")}` : `did you mean \`${best}\`?`;
+      const hint =
+        best === undefined ? `known members: ${names.join(", ")}` : `did you mean \`${best}\`?`;
       throw new PluginError("wrong-value", `${path}: unknown member \`${name}\``, { hint });
     }
     const result: Record<string, unknown> = {};
@@ -144,10 +164,15 @@ function record(members: Record<string, Type>): Lower {
 
 function variant(cases: Record<string, Type | null>): Lower {
   const names = Object.keys(cases);
-  const lower = new Map(names.map((name) => [name, cases[name] === null ? null : lowerOf(cases[name]!)]));
+  const lower = new Map(
+    names.map((name) => [name, cases[name] === null ? null : lowerOf(cases[name]!)]),
+  );
   const expected = `an object whose \`tag\` is one of ${names.join(", ")}`;
   return (value, path) => {
-    const given = (typeof value === "object" && value !== null ? value : {}) as { tag?: unknown; val?: unknown };
+    const given = (typeof value === "object" && value !== null ? value : {}) as {
+      tag?: unknown;
+      val?: unknown;
+    };
     const tag = given.tag;
     if (typeof tag !== "string" || !lower.has(tag)) throw wrong(path, expected, value);
     const content = lower.get(tag);
@@ -167,7 +192,8 @@ function choice(names: readonly string[]): Lower {
 function list(type: Type): Lower {
   const item = lowerOf(type);
   return (value, path) => {
-    if (!Array.isArray(value) && !(value instanceof Uint8Array)) throw wrong(path, "an array", value);
+    if (!Array.isArray(value) && !(value instanceof Uint8Array))
+      throw wrong(path, "an array", value);
     return Array.from(value, (element, place) => item(element, `${path}[${place}]`));
   };
 }

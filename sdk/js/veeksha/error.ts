@@ -24,7 +24,10 @@ export class PluginError extends Error {
 
   /** Returns an error of the configuration at a JSON pointer. */
   static config(path: string, message: string, hint?: string): PluginError {
-    return new PluginError("config", message, { path, ...(hint === undefined ? {} : { hint }) });
+    return new PluginError("config", message, {
+      path,
+      ...(hint === undefined ? {} : { hint }),
+    });
   }
 }
 

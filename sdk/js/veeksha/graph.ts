@@ -26,7 +26,9 @@ export function completed(parent: number, delay = 0): Edge {
 /** Adds an edge, in the place of one to the same event of the same node. */
 function join(edges: Edge[], node: number | Edge): void {
   const edge = typeof node === "number" ? completed(node) : node;
-  const place = edges.findIndex((known) => known.parent === edge.parent && known.trigger === edge.trigger);
+  const place = edges.findIndex(
+    (known) => known.parent === edge.parent && known.trigger === edge.trigger,
+  );
   if (place < 0) edges.push(edge);
   else edges[place] = edge;
 }
@@ -61,8 +63,18 @@ export class Request implements contract.Request {
     return this;
   }
 
-  private add(role: contract.Role, content: readonly Content[], toolCallId: string | null = null): this {
-    return this.message({ role, content: segments(...content), toolCallId, toolCalls: [], reasoning: null });
+  private add(
+    role: contract.Role,
+    content: readonly Content[],
+    toolCallId: string | null = null,
+  ): this {
+    return this.message({
+      role,
+      content: segments(...content),
+      toolCallId,
+      toolCalls: [],
+      reasoning: null,
+    });
   }
 
   /** Adds a system message: strings and segments, joined without separators. */
@@ -140,7 +152,12 @@ export class Request implements contract.Request {
   }
 
   private form(): contract.AnswerForm {
-    const form = { toolChoice: null, schema: null, logProbabilities: null, promptLogProbabilities: false };
+    const form = {
+      toolChoice: null,
+      schema: null,
+      logProbabilities: null,
+      promptLogProbabilities: false,
+    };
     return (this.output.form ??= form);
   }
 
@@ -176,7 +193,13 @@ export class Request implements contract.Request {
 
   /** States what was recorded of the request that it replays. */
   recorded(recording: Partial<contract.Recording>): this {
-    const nothing = { answer: null, at: null, latency: null, promptTokens: null, outputTokens: null };
+    const nothing = {
+      answer: null,
+      at: null,
+      latency: null,
+      promptTokens: null,
+      outputTokens: null,
+    };
     this.recording = { history: "live", ...nothing, ...recording };
     return this;
   }

@@ -1,4 +1,4 @@
-/** The interfaces of the host, as the engine passes their values: numbers of 32 bits may be negative. */
+/** The interfaces of the host. The engine passes numbers of 32 bits as signed ones. */
 
 declare module "veeksha:plugin/log@0.2.0" {
   export function write(level: "debug" | "info" | "warn" | "error", message: string): void;
@@ -23,4 +23,7 @@ declare module "veeksha:plugin/blobs@0.2.0" {
 }
 
 /** What the engine has of the web's console. */
-declare const console: Record<"debug" | "log" | "info" | "warn" | "error", (...values: unknown[]) => void>;
+declare const console: Record<
+  "debug" | "log" | "info" | "warn" | "error",
+  (...values: unknown[]) => void
+>;

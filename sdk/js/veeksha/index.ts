@@ -1,8 +1,27 @@
 /** The SDK of plugins in TypeScript and JavaScript: its README is the manual. */
 
-export { type Failure, Opening, type Response, Step, type ToolOutcome, type ToolResult, type Usage } from "./agent";
+export {
+  type Failure,
+  Opening,
+  type Response,
+  Step,
+  type ToolOutcome,
+  type ToolResult,
+  type Usage,
+} from "./agent";
 export { type ChunkKind, Completion, type Status } from "./completion";
-export { integer, keys, list, map, number, optional, string, truth, type Value, type ValueOf } from "./config";
+export {
+  integer,
+  keys,
+  list,
+  map,
+  number,
+  optional,
+  string,
+  truth,
+  type Value,
+  type ValueOf,
+} from "./config";
 export { PluginError, SandboxError } from "./error";
 export {
   completed,

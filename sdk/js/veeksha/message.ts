@@ -26,8 +26,8 @@ function seed(value: number | contract.Seed): contract.Seed {
 /**
  * Returns text that the host generates: exactly `tokens` tokens.
  *
- * It depends on the seed, the length and the target's tokenizer alone. Texts of one seed share their
- * beginning.
+ * It depends on the seed, the length and the target's tokenizer alone. Texts of one seed share
+ * their beginning.
  */
 export function synthetic(of: number | contract.Seed, tokens: number): Segment {
   return { tag: "synthetic", val: { seed: seed(of), tokens } };
@@ -43,7 +43,8 @@ export function seedOf(scope: string, numbers: readonly number[] = []): contract
   const bytes = utf8(scope);
   for (const number of numbers) {
     bytes.push(0xff);
-    for (let place = 0n; place < 64n; place += 8n) bytes.push(Number((BigInt(number) >> place) & 0xffn));
+    for (let place = 0n; place < 64n; place += 8n)
+      bytes.push(Number((BigInt(number) >> place) & 0xffn));
   }
   const word = (value: bigint) => BigInt.asUintN(64, value);
   let hash = 0xcbf29ce484222325n;
@@ -56,7 +57,9 @@ export function seedOf(scope: string, numbers: readonly number[] = []): contract
 
 function utf8(value: string): number[] {
   const escaped = encodeURIComponent(value).matchAll(/%([0-9A-F]{2})|(.)/g);
-  return Array.from(escaped, ([, hex, letter]) => (hex ? parseInt(hex, 16) : letter!.charCodeAt(0)));
+  return Array.from(escaped, ([, hex, letter]) =>
+    hex ? parseInt(hex, 16) : letter!.charCodeAt(0),
+  );
 }
 
 /** Returns an image: the name of a granted file, or a URL. */
@@ -85,7 +88,11 @@ export function resultOf(run: number | { node: number }): Segment {
 }
 
 /** Returns definitions of `count` functions whose JSON text has exactly `tokens` tokens. */
-export function syntheticTools(of: number | contract.Seed, count: number, tokens: number): contract.Tools {
+export function syntheticTools(
+  of: number | contract.Seed,
+  count: number,
+  tokens: number,
+): contract.Tools {
   return { tag: "synthetic", val: { seed: seed(of), count, tokens } };
 }
 
@@ -102,6 +109,13 @@ export function assistant(
   content: Content,
   more: { calls?: contract.ToolCall[]; reasoning?: Content } = {},
 ): contract.Message {
-  const reasoning = more.reasoning === undefined ? null : { content: segments(more.reasoning), signature: null };
-  return { role: "assistant", content: segments(content), toolCallId: null, toolCalls: more.calls ?? [], reasoning };
+  const reasoning =
+    more.reasoning === undefined ? null : { content: segments(more.reasoning), signature: null };
+  return {
+    role: "assistant",
+    content: segments(content),
+    toolCallId: null,
+    toolCalls: more.calls ?? [],
+    reasoning,
+  };
 }

@@ -35,9 +35,11 @@ function distance(left: string, right: string): number {
 /** Returns a value as a message shows it. */
 export function show(value: unknown): string {
   if (value === null || value === undefined) return String(value);
-  if (typeof value === "string") return value.length <= 60 ? `"${value}"` : `"${value.slice(0, 60)}…"`;
+  if (typeof value === "string")
+    return value.length <= 60 ? `"${value}"` : `"${value.slice(0, 60)}…"`;
   if (typeof value === "function") return `the function ${value.name || "without a name"}`;
   if (Array.isArray(value)) return "an array";
-  if (typeof value === "object") return value.constructor?.name === "Object" ? "an object" : `a ${value.constructor?.name}`;
+  if (typeof value === "object")
+    return value.constructor?.name === "Object" ? "an object" : `a ${value.constructor?.name}`;
   return String(value);
 }

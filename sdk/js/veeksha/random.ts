@@ -92,7 +92,7 @@ export class Draws {
     }
   }
 
-  /** Returns an integer that is uniform on `low .. high`, both included; `low` if `high` is below. */
+  /** Returns an integer that is uniform on `low .. high`; `low` if `high` is below it. */
   between(low: number, high: number): number {
     return low + this.below(Math.max(high - low, 0) + 1);
   }

@@ -74,7 +74,12 @@ function report(thrown: unknown): ContractError {
   if (thrown instanceof PluginError) {
     const isOwn = thrown.code !== "sandbox" && thrown.code !== "wrong-value";
     const hint = isOwn ? thrown.hint : hints(thrown.hint);
-    return { code: thrown.code, message: oneLine(thrown.message), hint: hint && oneLine(hint), path: thrown.path };
+    return {
+      code: thrown.code,
+      message: oneLine(thrown.message),
+      hint: hint && oneLine(hint),
+      path: thrown.path,
+    };
   }
   const message = isError ? `${thrown.name}: ${thrown.message}` : `thrown: ${String(thrown)}`;
   log("error", message);

@@ -3,7 +3,18 @@
 import type * as contract from "./contract";
 import { PluginError } from "./error";
 
-export type { Better, Cell, Column, Definition, Framing, Guarantees, Layout, Stats, TimeUnit, Window } from "./contract";
+export type {
+  Better,
+  Cell,
+  Column,
+  Definition,
+  Framing,
+  Guarantees,
+  Layout,
+  Stats,
+  TimeUnit,
+  Window,
+} from "./contract";
 
 /** A value whose members may be left out if they can be nothing: null, false, or an empty list. */
 export type Loose<T> = T extends readonly (infer I)[]
@@ -13,7 +24,11 @@ export type Loose<T> = T extends readonly (infer I)[]
         [K in keyof T as CanBeNothing<T[K]> extends true ? K : never]?: Loose<T[K]>;
       }
     : T;
-type CanBeNothing<T> = null extends T ? true : [T] extends [readonly unknown[] | boolean] ? true : false;
+type CanBeNothing<T> = null extends T
+  ? true
+  : [T] extends [readonly unknown[] | boolean]
+    ? true
+    : false;
 
 /** An endpoint: its request is an object with placeholders such as `{{model}}`. */
 export interface EndpointCodecEndpoint {
@@ -90,7 +105,9 @@ export class Samples {
     const place = this.places.get(metric);
     if (place === undefined) {
       const known = [...this.places.keys()].join(", ");
-      throw new PluginError("wrong-value", `the metric \`${metric}\` is not defined`, { hint: `defined are ${known}` });
+      throw new PluginError("wrong-value", `the metric \`${metric}\` is not defined`, {
+        hint: `defined are ${known}`,
+      });
     }
     this.samples.push({ metric: place, value, weight, of });
   }
@@ -132,7 +149,10 @@ export class Parts {
 
   /** The server's counts. */
   usage(usage: Loose<contract.Usage>): void {
-    this.push({ tag: "usage", val: { cached: null, reasoning: null, ...usage } as contract.Usage });
+    this.push({
+      tag: "usage",
+      val: { cached: null, reasoning: null, ...usage } as contract.Usage,
+    });
   }
 
   /** The proof that reasoning is the server's own. */
@@ -241,11 +261,21 @@ export interface Verdict {
 }
 
 /** Returns the verdict that an observed value is at most a threshold; without one it is not met. */
-export function atMost(name: string, observed: number | null, threshold: number, detail = ""): Verdict {
+export function atMost(
+  name: string,
+  observed: number | null,
+  threshold: number,
+  detail = "",
+): Verdict {
   return { name, met: observed !== null && observed <= threshold, observed, threshold, detail };
 }
 
-/** Returns the verdict that an observed value is at least a threshold; without one it is not met. */
-export function atLeast(name: string, observed: number | null, threshold: number, detail = ""): Verdict {
+/** Returns the verdict that an observed value is at least a threshold; not met without one. */
+export function atLeast(
+  name: string,
+  observed: number | null,
+  threshold: number,
+  detail = "",
+): Verdict {
   return { name, met: observed !== null && observed >= threshold, observed, threshold, detail };
 }

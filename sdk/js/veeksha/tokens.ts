@@ -1,6 +1,10 @@
 /** Tokens of the target's tokenizer. A plugin that imports this module asks for `tokens`. */
 
-import { count as countTokens, encode as encodeText, vocabulary as vocabularySize } from "veeksha:plugin/tokens@0.2.0";
+import {
+  count as countTokens,
+  encode as encodeText,
+  vocabulary as vocabularySize,
+} from "veeksha:plugin/tokens@0.2.0";
 
 /** Returns the number of tokens of a text. */
 export function count(text: string): number {

@@ -5,7 +5,15 @@
  * the lines that are marked with their name.
  */
 
-import { keys, type Random, PluginError, Request, SessionGenerator, string, synthetic } from "veeksha";
+import {
+  keys,
+  type Random,
+  PluginError,
+  Request,
+  SessionGenerator,
+  string,
+  synthetic,
+} from "veeksha";
 
 const config = keys({ mode: string("The misbehavior.", { default: "fine" }) });
 
@@ -29,18 +37,24 @@ function modes(index: number, random: Random): Record<string, () => any> {
     fraction: () => good(2.5),
     none: () => undefined,
     surrogate: () => new Request(0).user("\ud800").outputExactly(1),
-    misspelled: () => ({ requests: [good()], lables: [] }),
-    role: () => new Request(0).message({ role: "usr", content: [{ tag: "text", val: "x" }] } as any),
-    tag: () => ({ requests: [{ node: 0, messages: [{ role: "user", content: [{ tag: "txt" }] }], output: {} }] }),
+    misspelled: () => ({ requests: [good()], labelz: [] }),
+    role: () =>
+      new Request(0).message({ role: "usr", content: [{ tag: "text", val: "x" }] } as any),
+    tag: () => ({
+      requests: [{ node: 0, messages: [{ role: "user", content: [{ tag: "txt" }] }], output: {} }],
+    }),
     random: () => Math.random(), // line: random
     clock: () => Date.now(), // line: clock
     now: () => new Date(), // line: now
     fetch: () => (globalThis as any).fetch("http://127.0.0.1"), // line: fetch
-    literal: () => ({ requests: [{ node: 0, messages: good().messages, output: { targetTokens: 4 } }] }),
+    literal: () => ({
+      requests: [{ node: 0, messages: good().messages, output: { targetTokens: 4 } }],
+    }),
     date: () => good(new Date(2020, 1, 1).getFullYear() - 2012),
     words: () => {
       const words = random.words("w", 0, 64);
-      if (!words.every((word) => word >= 0) || !words.some((word) => word > 0x7fff_ffff)) throw new Error(String(words));
+      if (!words.every((word) => word >= 0) || !words.some((word) => word > 0x7fff_ffff))
+        throw new Error(String(words));
       return good();
     },
     print: () => {

@@ -1,6 +1,14 @@
 /** Arrivals whose rate rises and falls, like that of users over a day. */
 
-import { ArrivalProcess, keys, number, PluginError, type Random, seconds, type ValueOf } from "veeksha";
+import {
+  ArrivalProcess,
+  keys,
+  number,
+  PluginError,
+  type Random,
+  seconds,
+  type ValueOf,
+} from "veeksha";
 
 const config = keys({
   lowest: number("Sessions per second at the lowest.", { min: 0.001, max: 10_000, default: 1 }),

@@ -1,6 +1,15 @@
 /** The time for which answers paused. */
 
-import { type Completion, type Definition, keys, Metric, milliseconds, number, type Samples, type ValueOf } from "veeksha";
+import {
+  type Completion,
+  type Definition,
+  keys,
+  Metric,
+  milliseconds,
+  number,
+  type Samples,
+  type ValueOf,
+} from "veeksha";
 
 const config = keys({
   longer_than_ms: number("A gap longer than this counts.", { min: 0, max: 60_000, default: 250 }),
@@ -13,7 +22,12 @@ export class Stalls extends Metric<ValueOf<typeof config>> {
 
   definitions(): Definition[] {
     return [
-      { name: "stalled", unit: "s", better: "less", summary: "sum of the long gaps between chunks" },
+      {
+        name: "stalled",
+        unit: "s",
+        better: "less",
+        summary: "sum of the long gaps between chunks",
+      },
       {
         name: "stalled_requests",
         unit: "1",

@@ -1,6 +1,14 @@
 /** Good requests: whole answers, which begin quickly for those who pay. */
 
-import { type Completion, keys, milliseconds, number, RequestCheck, string, type ValueOf } from "veeksha";
+import {
+  type Completion,
+  keys,
+  milliseconds,
+  number,
+  RequestCheck,
+  string,
+  type ValueOf,
+} from "veeksha";
 
 const config = keys({
   tier: string("The value of the label `tier` that has the objective.", { default: "paid" }),

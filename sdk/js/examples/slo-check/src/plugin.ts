@@ -1,6 +1,17 @@
 /** An objective that a line such as `p99(ttfc) < 500ms` cannot state: tiers in their order. */
 
-import { atMost, keys, list, number, PluginError, type Results, SloCheck, string, type ValueOf, type Verdict } from "veeksha";
+import {
+  atMost,
+  keys,
+  list,
+  number,
+  PluginError,
+  type Results,
+  SloCheck,
+  string,
+  type ValueOf,
+  type Verdict,
+} from "veeksha";
 
 const config = keys({
   tiers: list(string("A value of the label `tier`."), "The tiers, the best first.", {
