@@ -174,7 +174,10 @@ const MISBEHAVIOR: [(&str, &[&str]); 19] = [
         "fetch",
         &["fetch: plugins have no network in the sandbox", "LINE"],
     ),
-    ("loop", &["did not end"]),
+    (
+        "loop",
+        &["it did not return within 2000 ms; is there an endless loop?"],
+    ),
     ("memory", &["MiB"]),
     ("absent", &["TypeError"]),
 ];
@@ -198,11 +201,15 @@ fn misbehavior_is_an_error_with_the_line_of_the_author() {
         )
     };
     let simulate = |mode: &str| {
+        let limits = match mode {
+            "loop" => "{ call_deadline_seconds: 2 }",
+            _ => "{ memory_mib: 64 }",
+        };
         let scenario = format!(
             "session_generator: {{ type: wasm, plugin: build/hostile.wasm, config: {{ mode: {mode} }} }}\n\
              client: {{ api_base: 'sim://fast' }}\n\
              traffic_scheduler: {{ type: concurrent, target_concurrent_sessions: 2, rampup_seconds: 0 }}\n\
-             runtime: {{ max_sessions: 3, benchmark_timeout: 30, plugin_limits: {{ memory_mib: 64 }} }}\n"
+             runtime: {{ max_sessions: 3, benchmark_timeout: 30, plugin_limits: {limits} }}\n"
         );
         std::fs::write(project.join("scenario.yml"), scenario).expect("a scenario");
         projects.run(&project, &["simulate", "scenario.yml"])
