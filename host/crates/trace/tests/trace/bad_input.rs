@@ -570,7 +570,8 @@ fn reports_rows_that_the_flavor_refuses() {
         let error = checked(text.clone(), CheckExtent::Whole, on_bad_row, Order::File).unwrap_err();
         assert_eq!(
             folder.without_path(&error.to_string()),
-            "plugin `echo` failed in `flavor.sessions`: unreachable\n  input: trace, row 91"
+            "plugin `echo` failed in `flavor.sessions`: unreachable\n  input: trace, row 91\n  \
+             code: VP0004 (docs/plugin-errors.md)"
         );
     }
     let all = checked(

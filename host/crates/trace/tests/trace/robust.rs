@@ -177,7 +177,7 @@ fn changed_file_is_an_error() {
     let error = folder.without_path(&source.sessions(4000, 2).unwrap_err().to_string());
     assert!(error.contains("trace, row 4001: not JSON"), "{error}");
     assert!(
-        error.ends_with("the file has changed since it was opened"),
+        error.ends_with("the file has changed since it was opened\n  code: VP0001 (docs/plugin-errors.md)"),
         "{error}"
     );
     std::fs::write(&path, rows.replace("\"n\":", "\"n\":-").replace("-0}", "0}")).unwrap();
