@@ -4,20 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use veeksha_stats::RandomStream;
 
+use crate::python_projects::KINDS;
 use crate::skip::skip;
 use crate::support::{UNJUDGED, assert_code, program, root, stderr, stdout};
-
-const KINDS: [&str; 8] = [
-    "session-generator",
-    "agent-generator",
-    "arrival-process",
-    "trace-flavor",
-    "endpoint-codec",
-    "metric",
-    "request-check",
-    "slo-check",
-];
 
 /// A folder with projects and a separate cache of compiled components: two builds of one source
 /// differ, and each would stay in the cache that the tests share.
@@ -206,7 +197,7 @@ fn misbehavior_is_an_error_with_the_line_of_the_author() {
             _ => "{ memory_mib: 64 }",
         };
         let scenario = format!(
-            "session_generator: {{ type: wasm, plugin: build/hostile.wasm, config: {{ mode: {mode} }} }}\n\
+            "seed: 42\nsession_generator: {{ type: wasm, plugin: build/hostile.wasm, config: {{ mode: {mode} }} }}\n\
              client: {{ api_base: 'sim://fast' }}\n\
              traffic_scheduler: {{ type: concurrent, target_concurrent_sessions: 2, rampup_seconds: 0 }}\n\
              runtime: {{ max_sessions: 3, benchmark_timeout: 30, plugin_limits: {limits} }}\n"
@@ -239,7 +230,32 @@ fn misbehavior_is_an_error_with_the_line_of_the_author() {
     ] {
         assert!(stderr(&printed).contains(line), "{line}: {}", stderr(&printed));
     }
+    draws_are_those_of_the_host(&stderr(&simulate("draws")));
     mistakes_of_the_source_are_explained(&projects, &project);
+}
+
+/// The first lines of the log are those of session 0.
+fn draws_are_those_of_the_host(log: &str) {
+    let lines = log.lines().filter_map(|line| line.split_once("info] draws "));
+    let mut draws = RandomStream::new(42, 0, "lengths").draws();
+    let mut rows = 0;
+    for (_, line) in lines.take(20) {
+        let row: [f64; 5] = serde_json::from_str(line).expect("numbers");
+        let expected = [
+            draws.unit(),
+            f64::from(draws.below(1000)),
+            draws.exponential(),
+            draws.normal(),
+            draws.gamma(0.5),
+        ];
+        for (found, expected) in row.into_iter().zip(expected) {
+            // The logarithms of two libraries differ in the last bit.
+            let tolerance = expected.abs() * 1e-14;
+            assert!((found - expected).abs() <= tolerance, "{found} is not {expected}");
+        }
+        rows += 1;
+    }
+    assert_eq!(rows, 20, "{log}");
 }
 
 /// What is wrong with a source is printed without the traces of the tools.

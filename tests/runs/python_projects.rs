@@ -14,7 +14,8 @@ use veeksha_wasm::{EngineOptions, Grants, NoLog, PluginEngine};
 use crate::skip::skip;
 use crate::support::{UNJUDGED, assert_code, program, root, stderr, stdout};
 
-const KINDS: [&str; 8] = [
+/// The kinds that every SDK with a tool has.
+pub(crate) const KINDS: [&str; 8] = [
     "session-generator",
     "agent-generator",
     "arrival-process",

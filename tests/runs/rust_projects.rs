@@ -50,6 +50,7 @@ pub(crate) fn offline_program(folder: &Path) -> Command {
     program
 }
 
+/// Runs the program with these arguments.
 fn offline(folder: &Path, arguments: &[&str]) -> Output {
     let mut program = offline_program(folder);
     if arguments[0] == "run" {

@@ -105,7 +105,6 @@ fn is_evaluator(kind: PluginKind) -> bool {
     )
 }
 
-/// Converts the failure of a session.
 /// Makes the first sessions of a checked scenario. Requests of agents get the default answer. Log
 /// lines of the plugin are dropped, because the run prints them.
 ///
@@ -122,6 +121,7 @@ pub fn scenario_sessions(
     played.map_err(play_failure)
 }
 
+/// Converts the failure of a session.
 pub(crate) fn play_failure(error: PlayError) -> CommandFailure {
     match error {
         PlayError::Plugin(failure) => (*failure).into(),

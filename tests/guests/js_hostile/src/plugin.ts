@@ -62,6 +62,14 @@ function modes(index: number, random: Random): Record<string, () => any> {
       console.warn("to the log");
       return good();
     },
+    draws: () => {
+      const draws = random.stream("lengths");
+      for (let row = 0; row < 20; row++) {
+        const numbers = [draws.unit(), draws.below(1000), draws.exponential(), draws.normal()];
+        console.log("draws", [...numbers, draws.gamma(0.5)]);
+      }
+      return good();
+    },
     loop: () => {
       for (;;);
     },
