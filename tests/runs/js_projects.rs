@@ -230,7 +230,17 @@ fn misbehavior_is_an_error_with_the_line_of_the_author() {
     ] {
         assert!(stderr(&printed).contains(line), "{line}: {}", stderr(&printed));
     }
-    draws_are_those_of_the_host(&stderr(&simulate("draws")));
+    let drawn = stderr(&simulate("draws"));
+    draws_are_those_of_the_host(&drawn);
+    // The seeds of `seeds_are_those_of_the_contract` in the SDK of Rust.
+    let seeds = [
+        0xf52a_15e9_a9b5_e89b_u64,
+        0x840e_6b43_62ae_2d5f,
+        0x5d42_8a95_aa6c_7800,
+    ];
+    let seeds = seeds.map(|seed| serde_json::json!({ "high": seed >> 32, "low": seed & 0xffff_ffff }));
+    let line = format!("info] seeds {}", serde_json::json!(seeds));
+    assert!(drawn.contains(&line), "no {line} in {drawn}");
     mistakes_of_the_source_are_explained(&projects, &project);
 }
 

@@ -10,6 +10,7 @@ import {
   type Random,
   PluginError,
   Request,
+  seedOf,
   SessionGenerator,
   string,
   synthetic,
@@ -63,6 +64,7 @@ function modes(index: number, random: Random): Record<string, () => any> {
       return good();
     },
     draws: () => {
+      console.log("seeds", [seedOf(""), seedOf("block", [1, 2]), seedOf("mooncake", [0, 46])]);
       const draws = random.stream("lengths");
       for (let row = 0; row < 20; row++) {
         const numbers = [draws.unit(), draws.below(1000), draws.exponential(), draws.normal()];
